@@ -1,0 +1,155 @@
+"""The facts of a run. The project's own files are read at once, so that their mistakes are shown;
+shipped ones only when something asks for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any, TypeVar
+
+from servec.catalog.accelerators import AcceleratorTable
+from servec.catalog.engines import Engine
+from servec.catalog.images import ImageTable
+from servec.catalog.recipes import RecipeTable
+from servec.diag import codes
+from servec.diag.findings import Findings
+from servec.ir import decl
+from servec.ir.manifest import Manifest
+from servec.source.files import Files
+from servec.source.located import Map, Span
+from servec.source.shipped import MARK
+from servec.source.typed import read_record
+
+T = TypeVar("T")
+MANIFESTS = ("manifest.yaml", "manifest.json")
+WRAPPER = "wrapper.sh.j2"
+
+
+class Catalog:
+    """Everything known that is not of one project's models."""
+
+    def __init__(self, files: Files, findings: Findings) -> None:
+        self.files = files
+        self.findings = findings
+        self._engines: dict[str, Engine | None] = {}
+
+    def read_own(self) -> None:
+        """Read what the project has of its own, whether a model uses it or not."""
+        for name in sorted(self.files.names("serve.d")):
+            self.engine(name)
+        own_recipes, _ = self.files.listing("recipes")
+        if own_recipes:
+            _ = self.recipes
+        for path in self.files.listing("catalogs")[0]:
+            self._check_own(path)
+
+    def _check_own(self, path: str) -> None:
+        match path.removesuffix(".yaml"):
+            case "catalogs/accelerators":
+                _ = self.accelerators
+            case "catalogs/instances":
+                _ = self.instances
+            case "catalogs/images":
+                _ = self.images
+            case _:
+                self.files.node(path)
+
+    def engine(self, name: str) -> Engine | None:
+        """An engine by its folder's name, or None; a broken folder is a finding."""
+        if name not in self._engines:
+            self._engines[name] = self._read_engine(name)
+        return self._engines[name]
+
+    @cached_property
+    def engine_names(self) -> list[str]:
+        """All engines that there are, sorted."""
+        names = self.files.names("serve.d")
+        if self.files.shipped is not None:
+            names |= {path.split("/")[1] for path in self.files.shipped.files("serve.d")}
+        return sorted(names)
+
+    @cached_property
+    def accelerators(self) -> AcceleratorTable:
+        return AcceleratorTable(self._table("catalogs/accelerators.yaml", decl.Accelerators))
+
+    @cached_property
+    def instances(self) -> dict[str, decl.Instance]:
+        return self._table("catalogs/instances.yaml", decl.Instances)
+
+    @cached_property
+    def images(self) -> ImageTable:
+        return ImageTable(self._table("catalogs/images.yaml", decl.Images))
+
+    @cached_property
+    def recipes(self) -> RecipeTable:
+        own, shipped = self.files.listing("recipes")
+        return RecipeTable(self._records(own + shipped, decl.RecipeFile), self.findings)
+
+    def model_facts(self, checkpoint: str) -> Map | None:
+        """A catalogued model's facts: catalogs/models/<organisation>.yaml, by checkpoint."""
+        organisation, slash, _ = checkpoint.partition("/")
+        if not slash or not organisation:
+            return None
+        folder = re.sub(r"[^a-z0-9.-]", "-", organisation.lower())
+        for mark in ("", MARK):
+            node = self.files.node(f"{mark}catalogs/models/{folder}.yaml")
+            facts = node.get(checkpoint) if isinstance(node, Map) else None
+            if isinstance(facts, Map):
+                return facts
+        return None
+
+    def _table(self, path: str, of: type[Any]) -> dict[str, Any]:
+        """A catalogue's entries by key: the project's own replace shipped ones."""
+        entries: dict[str, Any] = {}
+        for record in self._records([path, MARK + path], of):
+            for item in record.entries:
+                entries.setdefault(item.key.value, item.value)
+        return entries
+
+    def _records(self, paths: Iterable[str], of: type[T]) -> list[T]:
+        found = []
+        for path in paths:
+            node = self.files.node(path)
+            record = read_record(of, node, self.findings) if node is not None else None
+            if record is not None:
+                found.append(record)
+        return found
+
+    def _read_engine(self, name: str) -> Engine | None:
+        for mark in ("", MARK):
+            folder = f"{mark}serve.d/{name}"
+            files = [f"{folder}/{file}" for file in MANIFESTS if self.files.exists(f"{folder}/{file}")]
+            wrapper = f"{folder}/{WRAPPER}"
+            has_wrapper = self.files.exists(wrapper)
+            if not files and not has_wrapper:
+                continue
+            problem = _folder_problem(files, has_wrapper)
+            if problem:
+                span = Span(files[0] if files else wrapper, 1, 1)
+                self._broken(span, name, problem, "an engine is a manifest and a wrapper template")
+                return None
+            return self._read_manifest(name, files[0], wrapper)
+        return None
+
+    def _read_manifest(self, name: str, file: str, wrapper: str) -> Engine | None:
+        node = self.files.node(file)
+        manifest = read_record(Manifest, node, self.findings) if node is not None else None
+        if manifest is None:
+            return None
+        if manifest.engine.value != name:
+            problem = f"the manifest says `{manifest.engine.value}`, the folder `{name}`"
+            self._broken(manifest.engine.span, name, problem, "give both the same name")
+            return None
+        return Engine(manifest, file, wrapper)
+
+    def _broken(self, span: Span, engine: str, problem: str, advice: str) -> None:
+        self.findings.add(codes.BROKEN_ENGINE, span, engine=engine, problem=problem, advice=advice)
+
+
+def _folder_problem(manifests: list[str], has_wrapper: bool) -> str:
+    if not manifests:
+        return "there is no manifest beside the wrapper"
+    if len(manifests) > 1:
+        return "there are two manifests, one in YAML and one in JSON"
+    return "" if has_wrapper else f"there is no {WRAPPER} beside the manifest"

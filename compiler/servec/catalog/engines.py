@@ -1,0 +1,111 @@
+"""Engines: a manifest, a wrapper template, and what both mean at one version."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from packaging.version import Version
+
+from servec.catalog.versions import first_that_holds, holds
+from servec.ir.manifest import Call, Manifest, Negatives, RequirementRule, TopologyFlag
+from servec.source.located import Plain
+
+OWN_KNOBS = ("host", "port", "served_model_name")
+
+
+class Engine:
+    """One engine of `serve.d/`. `file` is its manifest, `wrapper` the path of its template."""
+
+    def __init__(self, manifest: Manifest, file: str, wrapper: str) -> None:
+        self.manifest = manifest
+        self.file = file
+        self.wrapper = wrapper
+        self._at: dict[Version | None, EngineAt] = {}
+
+    @property
+    def name(self) -> str:
+        return self.manifest.engine.value
+
+    def at(self, version: Version | None) -> EngineAt:
+        """The engine at a version; None is an unknown version, which takes the newest rules."""
+        if version not in self._at:
+            self._at[version] = EngineAt(self.manifest, version)
+        return self._at[version]
+
+
+class EngineAt:
+    """An engine at one version: how its parameters are spelled, called and turned."""
+
+    def __init__(self, manifest: Manifest, version: Version | None) -> None:
+        self.manifest = manifest
+        self.version = version
+        rules = manifest.topology
+        self.topology_spellings = {
+            name.value: item.key.value for item in rules.spellings for name in item.value
+        }
+        lists = manifest.lists
+        self.repeated = frozenset(name.value for name in lists.repeated) if lists else frozenset()
+        self.json_lists = frozenset(name.value for name in lists.json) if lists else frozenset()
+        self.owned = {item.key.value: item.value.value for item in manifest.owned}
+        secrets = manifest.secrets
+        self.secret_flags = frozenset(n.value for n in secrets.flags) if secrets else frozenset()
+        self.secret_env = frozenset(n.value for n in secrets.env) if secrets else frozenset()
+        self._knobs: dict[str, tuple[str, bool]] = {}
+
+    @cached_property
+    def call(self) -> Call | None:
+        return first_that_holds(self.manifest.calls, self.version)
+
+    @cached_property
+    def negatives(self) -> Negatives | None:
+        return first_that_holds(self.manifest.negatives, self.version)
+
+    @cached_property
+    def topology_flags(self) -> tuple[TopologyFlag, ...]:
+        return tuple(
+            flag for flag in self.manifest.topology.flags if holds(flag, self.version)
+        )
+
+    def knob(self, name: str) -> tuple[str, bool]:
+        """The knob that a parameter's name turns, and whether the name says the opposite."""
+        known = self._knobs.get(name)
+        if known is None:
+            known = self._knobs[name] = self._find_knob(name.replace("-", "_"))
+        return known
+
+    def _find_knob(self, name: str) -> tuple[str, bool]:
+        rule = self.negatives
+        prefix = rule.prefix.value.replace("-", "_") if rule else ""
+        if prefix and name.startswith(prefix) and self._has_negative(name[len(prefix) :]):
+            return name[len(prefix) :], True
+        return name, False
+
+    def _has_negative(self, knob: str) -> bool:
+        rule = self.negatives
+        if rule is None:
+            return False
+        if rule.only:
+            return any(name.value == knob for name in rule.only)
+        return all(name.value != knob for name in rule.all_but)
+
+    def flag(self, knob: str) -> str:
+        return "--" + knob.replace("_", "-")
+
+    def negative(self, knob: str) -> str | None:
+        """The flag that says `false`, or None where leaving the flag out is all there is."""
+        rule = self.negatives
+        if rule is None or not self._has_negative(knob):
+            return None
+        return "--" + rule.prefix.value + knob.replace("_", "-")
+
+    def requirement(self, name: str) -> RequirementRule | None:
+        """The rule of a requirement at this version, or None where there is none."""
+        for item in self.manifest.requirements:
+            if item.key.value == name:
+                return first_that_holds(item.value, self.version)
+        return None
+
+
+def negated(value: Plain) -> Plain:
+    """What the opposite spelling of a switch says."""
+    return not value if isinstance(value, bool) else value

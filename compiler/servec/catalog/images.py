@@ -1,0 +1,63 @@
+"""Engine versions from image references.
+
+1. an exact entry of the image catalogue (the whole reference, or its tag, for that engine);
+2. the tag, where it begins with a version;
+3. unknown, with the reason.
+"""
+
+from __future__ import annotations
+
+from servec.catalog.references import parse_reference, version_of_tag
+from servec.catalog.versions import EngineVersion, parse_version
+from servec.ir import decl
+
+
+class ImageTable:
+    """The image catalogue."""
+
+    def __init__(self, images: dict[str, decl.Image]) -> None:
+        self.by_reference = images
+        self._by_tag: dict[tuple[str, str], decl.Image] = {}
+        self._by_place: dict[tuple[str, str], decl.Image] = {}
+        for name, image in images.items():
+            reference = parse_reference(name)
+            self._by_tag.setdefault((image.engine.value, reference.tag), image)
+            self._by_place.setdefault((reference.repository, reference.tag), image)
+
+    def find(self, engine: str, text: str) -> tuple[decl.Image, str] | None:
+        """The catalogue's entry of an image, and how it was found."""
+        reference = parse_reference(text)
+        exact = self.by_reference.get(reference.name) or self.by_reference.get(text)
+        if exact is not None:
+            return exact, "image catalogue"
+        if reference.tag:
+            mirror = self._by_place.get((reference.repository, reference.tag))
+            if mirror is not None:
+                return mirror, "image catalogue (mirror)"
+            tagged = self._by_tag.get((engine, reference.tag))
+            if tagged is not None:
+                return tagged, "image catalogue (tag)"
+        bare = self._by_tag.get((engine, text))
+        return (bare, "image catalogue (tag)") if bare else None
+
+    def version(self, engine: str, text: str) -> EngineVersion:
+        """The version of an engine in an image, or unknown with the reason."""
+        found = self.find(engine, text)
+        if found is not None and found[0].engine.value == engine:
+            return EngineVersion(parse_version(found[0].version.value), found[1])
+        reference = parse_reference(text)
+        tag = reference.tag or ("" if "/" in text else text)
+        version = version_of_tag(tag)
+        if version is not None:
+            return EngineVersion(version, "tag")
+        if not reference.tag:
+            what = "a digest alone" if reference.digest else "no tag"
+            return EngineVersion(None, f"the image has {what}")
+        return EngineVersion(None, f"the tag `{reference.tag}` tells no version")
+
+    def of_version(self, engine: str, version: str) -> str | None:
+        """The newest catalogued image of an engine's version."""
+        for name, image in self.by_reference.items():
+            if image.engine.value == engine and image.version.value == version:
+                return name
+        return None

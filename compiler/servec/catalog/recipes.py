@@ -1,0 +1,109 @@
+"""Recipes: by name, or by family and size.
+
+    architecture Qwen3ForCausalLM, 8.2 billion parameters -> family qwen3 -> recipe qwen3-8b
+
+Ranges are half open; no match is never the nearest one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from servec.diag import codes
+from servec.diag.findings import Findings
+from servec.ir import decl
+
+
+class RecipeTable:
+    """All recipes. The project's own come first and replace shipped ones of the same name."""
+
+    def __init__(self, files: Iterable[decl.RecipeFile], findings: Findings) -> None:
+        self.by_name: dict[str, decl.Recipe] = {}
+        self.by_family: dict[str, list[decl.Recipe]] = {}
+        self.architectures: list[tuple[str, str, str]] = []  # architecture, part of a name, family
+        for file in files:
+            family = file.family.value
+            for item in file.architectures:
+                if isinstance(item, decl.NamedArchitecture):
+                    self.architectures.append((item.architecture.value, item.name.value, family))
+                else:
+                    self.architectures.append((item.value, "", family))
+            for entry in file.recipes:
+                self._add(family, entry.value, findings)
+        for recipes in self.by_family.values():
+            recipes.sort(key=lambda recipe: recipe.size_range[0].value)
+            _check_ranges(recipes, findings)
+
+    def _add(self, family: str, recipe: decl.Recipe, findings: Findings) -> None:
+        name = recipe.name.value
+        known = self.by_name.get(name)
+        if known is not None:
+            if _shipped(recipe) == _shipped(known):
+                also = (known.name.span, "first here")
+                span = recipe.name.span
+                findings.add(codes.DECLARED_TWICE, span, what="recipe", name=name, also=also)
+            return
+        self.by_name[name] = recipe
+        self.by_family.setdefault(family, []).append(recipe)
+
+    def family(self, architecture: str, checkpoint: str) -> str | None:
+        """The family of an architecture; where several families share it, of the name."""
+        for known, part, family in self.architectures:
+            if known == architecture and (not part or _squeezed(part) in _squeezed(checkpoint)):
+                return family
+        return None
+
+    def match(self, family: str, billions: float) -> decl.Recipe | None:
+        """The family's recipe for a size, or None."""
+        for recipe in self.by_family.get(family, ()):
+            low, high = recipe.size_range
+            if low.value <= billions < high.value:
+                return recipe
+        return None
+
+    def ranges(self, family: str) -> str:
+        """The family's ranges as a sentence, for a message."""
+        known = ", ".join(
+            f"{recipe.name.value} [{low.value:g}, {high.value:g})"
+            for recipe in self.by_family.get(family, ())
+            for low, high in (recipe.size_range,)
+        )
+        return f"its recipes: {known}" if known else "it has no recipes"
+
+
+def family_word(architecture: str) -> str:
+    """A family's name for an architecture that no recipe speaks of: `LlamaForCausalLM` is llama."""
+    return re.sub(r"For[A-Z].*\Z", "", architecture).lower()
+
+
+def _squeezed(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+def _shipped(recipe: decl.Recipe) -> bool:
+    return recipe.span.file.startswith("servec:")
+
+
+def _check_ranges(recipes: list[decl.Recipe], findings: Findings) -> None:
+    for recipe in recipes:
+        low, high = recipe.size_range
+        if low.value >= high.value:
+            findings.add(
+                codes.SIZE_RANGES,
+                low.span,
+                recipe=recipe.name.value,
+                problem=f"[{low.value:g}, {high.value:g}) holds nothing",
+                advice="write the lower bound first; the upper one is not part of the range",
+            )
+    for before, recipe in zip(recipes, recipes[1:], strict=False):
+        end, start = before.size_range[1], recipe.size_range[0]
+        if start.value < end.value and _shipped(before) == _shipped(recipe):
+            findings.add(
+                codes.SIZE_RANGES,
+                start.span,
+                recipe=recipe.name.value,
+                problem=f"overlaps the one of `{before.name.value}`, which ends at {end.value:g}",
+                advice="let each size belong to one recipe of the family",
+                also=(end.span, "ends here"),
+            )

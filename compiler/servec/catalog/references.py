@@ -1,0 +1,59 @@
+"""Container image references and the engine versions that they tell.
+
+    vllm/vllm-openai:v0.29.0 -> 0.29.0 (tag)      registry:5000/x@sha256:… -> unknown
+
+A reference is read as a reference first (registry with port, repository, tag, digest), so that no
+digit of a host, an account or a digest is ever taken for a version.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from packaging.version import Version
+
+from servec.catalog.versions import parse_version
+
+# Three numbers, or two after a `v`; then what PEP 440 knows of pre- and post-releases.
+TAG_VERSION = re.compile(
+    r"(?:v(?P<two>[0-9]+\.[0-9]+)|v?(?P<three>[0-9]+\.[0-9]+\.[0-9]+))"
+    r"(?P<rest>(?:\.?(?:a|b|rc|alpha|beta)[0-9]+)?(?:\.?post[0-9]+)?(?:\.?dev[0-9]+)?)"
+    r"(?![0-9A-Za-z.])"
+)
+
+
+class Reference(NamedTuple):
+    """The parts of an image reference; absent ones are empty."""
+
+    registry: str
+    repository: str
+    tag: str
+    digest: str
+
+    @property
+    def name(self) -> str:
+        """The reference without its digest."""
+        path = f"{self.registry}/{self.repository}" if self.registry else self.repository
+        return f"{path}:{self.tag}" if self.tag else path
+
+
+def parse_reference(text: str) -> Reference:
+    """Split a reference as container engines do: the first part is a registry where it has a dot,
+    a port, or is `localhost`."""
+    name, _, digest = text.partition("@")
+    first, slash, remainder = name.partition("/")
+    registry = ""
+    if slash and ("." in first or ":" in first or first == "localhost"):
+        registry, name = first, remainder
+    folder, slash, last = name.rpartition("/")
+    last, _, tag = last.partition(":")
+    return Reference(registry, f"{folder}{slash}{last}", tag, digest)
+
+
+def version_of_tag(tag: str) -> Version | None:
+    """The version that a tag begins with, or None."""
+    found = TAG_VERSION.match(tag)
+    if not found:
+        return None
+    return parse_version((found["two"] or found["three"]) + found["rest"])

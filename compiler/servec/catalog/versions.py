@@ -1,0 +1,70 @@
+"""Versions and ranges of PEP 440, parsed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Protocol, TypeVar
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from servec.source.located import At
+
+
+@dataclass(frozen=True, slots=True)
+class EngineVersion:
+    """An engine's version and where it is known from, or None and why it is not known."""
+
+    version: Version | None
+    source: str
+
+    @property
+    def known(self) -> bool:
+        return self.version is not None
+
+    def __str__(self) -> str:
+        return str(self.version) if self.version else "of unknown version"
+
+
+@cache
+def parse_version(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
+
+
+@cache
+def parse_range(text: str) -> SpecifierSet | None:
+    try:
+        return SpecifierSet(text)
+    except InvalidSpecifier:
+        return None
+
+
+@cache
+def in_range(version: Version, text: str) -> bool:
+    """Whether a version is in a range; a release candidate comes before its release."""
+    bounds = parse_range(text)
+    return bounds is not None and bounds.contains(version, prereleases=True)
+
+
+class Ranged(Protocol):
+    """A rule that holds for some versions."""
+
+    @property
+    def versions(self) -> At[str] | None: ...
+
+
+RuleT = TypeVar("RuleT", bound=Ranged)
+
+
+def holds(rule: Ranged, version: Version | None) -> bool:
+    """Whether a rule is true of a version. Of an unknown one it is: the newest rule is asked first."""
+    return rule.versions is None or version is None or in_range(version, rule.versions.value)
+
+
+def first_that_holds(rules: tuple[RuleT, ...], version: Version | None) -> RuleT | None:
+    """Rules stand newest first, so an unknown version takes the newest."""
+    return next((rule for rule in rules if holds(rule, version)), None)

@@ -1,0 +1,39 @@
+"""The nearest known name to a name that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name within a third of `name`'s length in edits, or None. First wins at a tie."""
+    wanted = name.lower().replace("-", "_")
+    allowed = max(1, len(name) // 3)
+    best: tuple[int, str] | None = None
+    for candidate in known:
+        distance = _edits(wanted, candidate.lower().replace("-", "_"), allowed)
+        if distance <= allowed and (best is None or distance < best[0]):
+            best = (distance, candidate)
+    return best[1] if best else None
+
+
+def _edits(left: str, right: str, allowed: int) -> int:
+    """Insertions, deletions, replacements and swaps of neighbours; `allowed + 1` when it is more.
+
+    Damerau's distance in the restricted form (each swapped pair is edited once).
+    """
+    if abs(len(left) - len(right)) > allowed:
+        return allowed + 1
+    before: list[int] = []
+    row = list(range(len(right) + 1))
+    for i, a in enumerate(left, 1):
+        earlier, before = before, row
+        row = [i]
+        for j, b in enumerate(right, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == right[j - 2] and left[i - 2] == b:
+                cost = min(cost, earlier[j - 2] + 1)
+            row.append(cost)
+        if min(row) > allowed:
+            return allowed + 1
+    return row[-1]

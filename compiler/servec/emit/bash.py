@@ -1,0 +1,106 @@
+"""The wrapper serve.sh: the compiled command, one flag a line, in the engine's own template.
+
+Templates are frames of shell text; every value enters them already quoted. They run sandboxed and
+with every undefined name an error, so a project's own template can do no more than place text.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from jinja2 import DictLoader, TemplateError, TemplateSyntaxError
+from jinja2.runtime import StrictUndefined
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from servec.diag import codes
+from servec.diag.findings import Findings
+from servec.emit.header import header
+from servec.emit.shell import quote, quoted
+from servec.ir.artifact import Artifact, Trace
+from servec.ir.launch import Launch
+from servec.source.files import Files
+from servec.source.located import Span
+from servec.source.shipped import MARK
+
+FRAME = "serve.sh.j2"
+INDENT = "  "
+
+
+class Wrappers:
+    """Renders wrappers; templates are compiled once a run."""
+
+    def __init__(self, files: Files, findings: Findings) -> None:
+        self.files = files
+        self.findings = findings
+        self._texts: dict[str, str] = {}
+
+    @cached_property
+    def _templates(self) -> ImmutableSandboxedEnvironment:
+        own = f"templates/{FRAME}"
+        frame = self.files.text(own) if self.files.exists(own) else self.files.text(MARK + own)
+        self._texts[FRAME] = frame or ""
+        return ImmutableSandboxedEnvironment(
+            loader=DictLoader(self._texts),
+            undefined=StrictUndefined,
+            keep_trailing_newline=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            autoescape=False,
+        )
+
+    def render(self, launch: Launch) -> Artifact | None:
+        """serve.sh of a launch, or None with a finding where the engine's template is broken."""
+        path = launch.plan.subject.engine.wrapper
+        argv = [INDENT + quoted(group.words) for group in launch.command]
+        exports = [f"export {name}={quote(value)}" for name, value, _ in launch.env]
+        try:
+            if path not in self._texts:
+                self._templates  # noqa: B018  (the frame is read first)
+                self._texts[path] = self.files.text(path) or ""
+            text = self._templates.get_template(path).render(
+                header=header(launch.plan),
+                model=launch.plan.name,
+                argv="\n".join(argv),
+                exports="\n".join(exports),
+                names=[quote(variable.name) for variable in launch.env],
+            )
+        except TemplateError as error:
+            line = error.lineno if isinstance(error, TemplateSyntaxError) else 1
+            return self._broken(launch, line, str(error))
+        traces = self._traces(launch, text, argv, exports)
+        if traces is None:
+            return self._broken(launch, 1, "the template does not place `argv` and `exports`")
+        return Artifact(f"{launch.plan.name}/bash/serve.sh", text, executable=True, traces=traces)
+
+    def _traces(
+        self, launch: Launch, text: str, argv: list[str], exports: list[str]
+    ) -> dict[int, Trace] | None:
+        """What each line of the command and the environment came from."""
+        name = launch.plan.name
+        start = _line_of(text, argv)
+        if start is None:
+            return None
+        traces = {
+            start + index: Trace(name, group.setting, group.rule)
+            for index, group in enumerate(launch.command)
+        }
+        if exports:
+            first = _line_of(text, exports)
+            if first is None:
+                return None
+            for index, variable in enumerate(launch.env):
+                traces[first + index] = Trace(name, None, variable.where)
+        return traces
+
+    def _broken(self, launch: Launch, line: int, problem: str) -> None:
+        engine = launch.plan.subject.engine
+        span = Span(engine.wrapper, line, 1)
+        advice = "a wrapper places `argv`, `exports`, `names` and `header` in shell text"
+        self.findings.add(
+            codes.BROKEN_ENGINE, span, engine=engine.name, problem=problem, advice=advice
+        )
+
+
+def _line_of(text: str, block: list[str]) -> int | None:
+    position = text.find("\n".join(block))
+    return None if position < 0 else text.count("\n", 0, position) + 1

@@ -1,0 +1,180 @@
+"""Kubernetes: Deployment, Service and kustomization of a model, as trees for the YAML printer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from servec.emit.header import header
+from servec.emit.yaml import Traced, Tree, print_yaml
+from servec.ir import decl
+from servec.ir.artifact import Artifact, Trace
+from servec.ir.launch import Launch
+
+# Resource names of the vendors' device plugins.
+GPU_RESOURCES = {
+    "nvidia": "nvidia.com/gpu",
+    "amd": "amd.com/gpu",
+    "intel": "gpu.intel.com/xe",
+    "huawei": "huawei.com/Ascend910",
+}
+SHARED_MEMORY = "16Gi"
+"""A container's own /dev/shm is 64 MiB; processes of one server pass tensors through it."""
+LOAD_SECONDS = 3600
+PROBE_SECONDS = 10
+DRAIN_SECONDS = 120
+
+
+def gpu_resource(accelerator: decl.Accelerator, site: decl.KubernetesSite | None) -> str | None:
+    """The name that a pod asks for its GPUs by, or None where neither site nor vendor gives one."""
+    if site and site.gpu_resource:
+        return site.gpu_resource.value
+    return GPU_RESOURCES.get(accelerator.vendor.value)
+
+
+def manifests(launch: Launch, site: decl.KubernetesSite | None) -> Iterator[Artifact]:
+    folder = f"{launch.plan.name}/kubernetes"
+    trees = {
+        "deployment": _deployment(launch, site),
+        "service": _service(launch),
+        "kustomization": _kustomization(site),
+    }
+    for name, tree in trees.items():
+        text, traces = print_yaml(header(launch.plan), tree)
+        yield Artifact(f"{folder}/{name}.yaml", text, traces=traces)
+
+
+def _labels(launch: Launch) -> dict[str, Tree]:
+    return {
+        "app.kubernetes.io/name": launch.plan.subject.model.name.value,
+        "app.kubernetes.io/instance": launch.plan.name,
+        "app.kubernetes.io/component": "inference-server",
+        "app.kubernetes.io/managed-by": "servec",
+    }
+
+
+def _selector(launch: Launch) -> dict[str, Tree]:
+    return {"app.kubernetes.io/instance": launch.plan.name}
+
+
+def _deployment(launch: Launch, site: decl.KubernetesSite | None) -> dict[str, Tree]:
+    replicas = launch.plan.setting("topology.replicas")
+    count = launch.plan.topology.replicas
+    trace = Trace(launch.plan.name, replicas, "")
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": launch.plan.name, "labels": _labels(launch)},
+        "spec": {
+            "replicas": Traced(count, trace) if replicas else count,
+            "selector": {"matchLabels": _selector(launch)},
+            # GPUs have no spare: a new server starts where an old one has gone.
+            "strategy": {
+                "type": "RollingUpdate",
+                "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1},
+            },
+            "progressDeadlineSeconds": LOAD_SECONDS + 600,
+            "template": {"metadata": {"labels": _labels(launch)}, "spec": _pod(launch, site)},
+        },
+    }
+
+
+def _pod(launch: Launch, site: decl.KubernetesSite | None) -> dict[str, Tree]:
+    pod: dict[str, Tree] = {
+        # A Service called as the engine would inject variables that the engine reads as its own.
+        "enableServiceLinks": False,
+        "automountServiceAccountToken": False,
+        "terminationGracePeriodSeconds": DRAIN_SECONDS + 30,
+        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [_container(launch, site)],
+    }
+    if launch.plan.topology.gpus > 1:
+        memory = {"medium": "Memory", "sizeLimit": SHARED_MEMORY}
+        pod["volumes"] = [{"name": "shared-memory", "emptyDir": memory}]
+    return pod
+
+
+def _container(launch: Launch, site: decl.KubernetesSite | None) -> dict[str, Tree]:
+    subject = launch.plan.subject
+    image, resource = subject.image, gpu_resource(subject.accelerator, site)
+    assert image is not None and resource is not None
+    name = launch.plan.name
+    program, *rest = launch.command
+    container: dict[str, Tree] = {
+        "name": "server",
+        "image": Traced(image.value, Trace(name, None, f"`image` {image.span}")),
+        "command": [Traced(word, Trace(name, None, program.rule)) for word in program.words],
+        "args": [
+            Traced(_literal(word), Trace(name, group.setting, group.rule))
+            for group in rest
+            for word in group.words
+        ],
+    }
+    if launch.env:
+        container["env"] = [
+            {
+                "name": variable.name,
+                "value": Traced(_literal(variable.value), Trace(name, None, variable.where)),
+            }
+            for variable in launch.env
+        ]
+    gpus = {resource: str(launch.plan.topology.gpus)}
+    container |= {
+        "ports": [{"name": "http", "containerPort": launch.port}],
+        "resources": {"requests": gpus, "limits": gpus},
+        **_probes(launch),
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+        },
+    }
+    if launch.plan.topology.gpus > 1:
+        container["volumeMounts"] = [{"name": "shared-memory", "mountPath": "/dev/shm"}]
+    return container
+
+
+def _probes(launch: Launch) -> dict[str, Tree]:
+    """The port opens after the load, so only the start-up probe waits for it."""
+    get: dict[str, Tree] = {"httpGet": {"path": launch.health_path, "port": "http"}}
+    timeout = {"timeoutSeconds": launch.health_timeout_seconds}
+    period = PROBE_SECONDS
+    return {
+        "startupProbe": {
+            **get, "periodSeconds": period, **timeout, "failureThreshold": LOAD_SECONDS // period,
+        },
+        "readinessProbe": {**get, "periodSeconds": period, **timeout, "failureThreshold": 3},
+        "livenessProbe": {
+            **get,
+            "periodSeconds": 30,
+            "timeoutSeconds": max(20, launch.health_timeout_seconds),
+            "failureThreshold": 4,
+        },
+    }
+
+
+def _service(launch: Launch) -> dict[str, Tree]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": launch.plan.name, "labels": _labels(launch)},
+        "spec": {
+            "selector": _selector(launch),
+            "ports": [{"name": "http", "port": launch.port, "targetPort": "http"}],
+        },
+    }
+
+
+def _kustomization(site: decl.KubernetesSite | None) -> dict[str, Tree]:
+    tree: dict[str, Tree] = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+    }
+    if site and site.namespace:
+        tree["namespace"] = site.namespace.value
+    tree["resources"] = ["deployment.yaml", "service.yaml"]
+    return tree
+
+
+def _literal(word: str) -> str:
+    """A word that Kubernetes passes on as it is: `$(NAME)` would be expanded, `$$` halved."""
+    return re.sub(r"\$(?=[$(])", "$$$$", word)

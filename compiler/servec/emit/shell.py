@@ -1,0 +1,38 @@
+"""Bash: words and lines of words, quoted so that bash reads back exactly what was meant.
+
+The output depends on no locale, gives shellcheck nothing to say and is as shfmt would write it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+# Without quotes only what bash, shellcheck and a reader's eye all take for plain words. `=` and `,`
+# are left out: inside an array shellcheck suspects a lost index or separator.
+BARE = re.compile(r"[A-Za-z0-9_@%+:./-]+\Z")
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "'": "\\'", "\\": "\\\\"}
+
+
+def quote(word: str) -> str:
+    """One word of bash. NUL cannot be in one and is refused earlier."""
+    if BARE.match(word):
+        return word
+    if CONTROL.search(word):
+        return "$'" + "".join(_escaped(character) for character in word) + "'"
+    if "'" not in word and "$" not in word and "`" not in word:
+        return f"'{word}'"
+    return '"' + re.sub(r'(["$`\\])', r"\\\1", word) + '"'
+
+
+def _escaped(character: str) -> str:
+    if character in ESCAPES:
+        return ESCAPES[character]
+    if CONTROL.match(character):
+        return "".join(f"\\{byte:03o}" for byte in character.encode())
+    return character
+
+
+def quoted(words: Iterable[str]) -> str:
+    return " ".join(map(quote, words))

@@ -1,0 +1,1 @@
+"""The compiler's intermediate representations, one module each, in the order of the passes."""

@@ -1,0 +1,407 @@
+"""What the source files declare, typed and checked, nothing decided yet.
+
+Each class is one mapping of a file; each field a key, declared once with its shape and a sentence.
+Every value keeps its place (`At`), so that all later findings can point at it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
+
+from servec.ir.shape import (
+    Anything,
+    Bool,
+    Choice,
+    Either,
+    Int,
+    ListOf,
+    MapOf,
+    Number,
+    OrNull,
+    Parameters,
+    Record,
+    Text,
+    key,
+    rest,
+)
+from servec.source.located import At, Map, Node, Span
+
+T = TypeVar("T")
+
+
+class Item(NamedTuple, Generic[T]):
+    """One `key: value` where the keys are data."""
+
+    key: At[str]
+    value: T
+
+
+NAME_CHARACTERS = 48
+NAME = Text(
+    re.compile(rf"(?!.*--)[a-z0-9]([-a-z0-9]{{0,{NAME_CHARACTERS - 2}}}[a-z0-9])?\Z"),
+    f"a name of at most {NAME_CHARACTERS} lower-case letters, digits and single `-`",
+)
+TEXT = Text(re.compile(r"[^\x00]+\Z", re.DOTALL), "text that is not empty")
+CHECKPOINT = Text(re.compile(r"[^-\x00][^\x00]*\Z", re.DOTALL), "a hub id or path")
+VERSION = Text(re.compile(r"\S+\Z"), 'a version in quotes, as "0.29.0"')
+RANGE = Text(what='a range of versions, as ">=0.9,<0.12"')
+FLAG = Text(re.compile(r"-\S+\Z"), "a flag")
+TARGETS = Choice(("bash", "systemd", "kubernetes"))
+SPEC_TYPE = Choice(
+    ("chat", "gen"), {"instruct": "chat", "base": "gen"}, ("recipes", "a spec")
+)
+RECIPE_TYPE = Choice(
+    ("instruct", "base"), {"chat": "instruct", "gen": "base"}, ("specs", "a recipe")
+)
+PRECISIONS = ("bf16", "fp16", "fp32", "fp8", "int8", "int4", "fp4", "mxfp4")
+PRECISION = Choice(PRECISIONS)
+ABSOLUTE = Text(re.compile(r"/[^\x00\s]*\Z"), "an absolute path without spaces")
+INSIDE = Text(
+    re.compile(r"(?!/)(?!(.*/)?\.\.(/|\Z))[^\x00]+\Z"), "a path inside the project"
+)
+
+
+# --- specs ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topology:
+    """How one replica is spread over GPUs, in servec's own words."""
+
+    span: Span
+    tp: At[int] | None = key(Int(1), "GPUs that share each layer (tensor parallel)")
+    pp: At[int] | None = key(Int(1), "stages that the layers are cut into (pipeline parallel)")
+    dp: At[int] | None = key(Int(1), "copies of the model behind one endpoint (data parallel)")
+    ep: At[int | None] | None = key(OrNull(Int(1)), "GPUs that share the experts")
+    cp: At[int | None] | None = key(OrNull(Int(1)), "GPUs that share one long context")
+    dcp: At[int | None] | None = key(OrNull(Int(1)), "GPUs that share a context while decoding")
+    enable_dp_attention: At[bool] | None = key(Bool(), "data parallel in the attention alone")
+    replicas: At[int] | None = key(Int(1), "equal servers, each with GPUs of its own")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What the server is expected to carry; recorded in the plan."""
+
+    span: Span
+    input_tokens: At[int] | None = key(Int(1), "tokens of a typical prompt")
+    output_tokens: At[int] | None = key(Int(1), "tokens of a typical answer")
+    concurrency: At[int] | None = key(Int(1), "requests at one time")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speculative:
+    """Speculative decoding: a cheap draft that the model checks."""
+
+    span: Span
+    algorithm: At[str] = key(TEXT, "the manifest's name of the method", required=True)
+    model: At[str] | None = key(TEXT, "the draft model")
+    num_tokens: At[int] | None = key(Int(1), "tokens drafted at a time")
+    num_steps: At[int] | None = key(Int(1), "draft steps")
+    topk: At[int] | None = key(Int(1), "branches of a step")
+    draft_sample_method: At[str] | None = key(TEXT, "how the draft samples")
+    rejection_sample_method: At[str] | None = key(TEXT, "how a draft is rejected")
+    draft_tp: At[int] | None = key(Int(1), "GPUs of the draft")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapter:
+    """A LoRA adapter that is served beside the model."""
+
+    span: Span
+    name: At[str] = key(TEXT, "the name that clients ask for", required=True)
+    path: At[str] = key(TEXT, "hub id or path", required=True)
+    rank: At[int] | None = key(Int(1), "the adapter's rank")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """One entry of `models:`."""
+
+    name: At[str]
+    span: Span
+    checkpoint: At[str] | None = key(CHECKPOINT, "hub id or path, passed on as written")
+    config: At[str] | None = key(INSIDE, "the model's own config.json, from the project's root")
+    type: At[str] | None = key(SPEC_TYPE, "what the model was trained for; `chat` unless said")
+    engine: At[str] | None = key(TEXT, "the engine that serves it")
+    image: At[str] | None = key(TEXT, "container image; the engine's version is read from it")
+    engine_version: At[str] | None = key(VERSION, "the engine's version, where no image says it")
+    hardware: At[str] | None = key(TEXT, "accelerator key, product string or instance type")
+    gpus: At[int] | None = key(Int(1), "GPUs of one node and one replica")
+    nodes: At[int] | None = key(Int(1), "nodes of one replica; 1 unless said")
+    precision: At[str] | None = key(PRECISION, "of the weights; read from the model's facts")
+    recipe: At[str] | None = key(TEXT, "a recipe's name, or `none`; family and size decide")
+    topology: Topology | None = key(Record(Topology), "how a replica is spread over GPUs")
+    role: At[str] | None = key(Choice(("full", "prefill", "decode")), "`full` unless said")
+    workload: Workload | None = key(Record(Workload), "what it is expected to carry")
+    deterministic: At[bool] | None = key(Bool(), "equal answers to equal requests")
+    overrides: Map | None = key(Parameters(), "engine parameters that beat the recipe's")
+    env: tuple[Item[At[str]], ...] = key(MapOf(Text()), "environment of the server")
+    speculative: Speculative | None = key(Record(Speculative), "speculative decoding")
+    adapters: tuple[Adapter, ...] = key(ListOf(Record(Adapter)), "LoRA adapters")
+    features: Map | None = key(Parameters(), "the engine's own toggles, of its manifest")
+    targets: tuple[At[str], ...] = key(ListOf(TARGETS), "what to write; the project's unless said")
+    base: At[str] | None = key(TEXT, "another model whose server this one shares")
+    endpoint: At[str] | None = key(TEXT, "somebody else's server: no plan")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requires:
+    """What a task needs from the server, in no engine's words."""
+
+    span: Span
+    needs_input_logprobs: At[bool] | None = key(Bool(), "log-probabilities of the prompt's tokens")
+    min_top_logprobs: At[int] | None = key(Int(1), "alternatives with a log-probability a token")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One entry of `tasks:`: an eval that will be run against a model."""
+
+    name: At[str]
+    span: Span
+    model: At[str] = key(TEXT, "the model that it is run against", required=True)
+    requires: Requires | None = key(Record(Requires), "what it needs from the server")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matrix:
+    """One entry of `matrix:`: one plan for each combination."""
+
+    name: At[str]
+    span: Span
+    hardware: tuple[At[str], ...] = key(ListOf(TEXT, 1), "accelerators")
+    engine: tuple[At[str], ...] = key(ListOf(TEXT, 1), "engines")
+    image: tuple[At[str], ...] = key(ListOf(TEXT, 1), "images")
+    engine_version: tuple[At[str], ...] = key(ListOf(VERSION, 1), "versions of the engine")
+    precision: tuple[At[str], ...] = key(ListOf(PRECISION, 1), "precisions")
+    type: tuple[At[str], ...] = key(ListOf(SPEC_TYPE, 1), "model types")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """A file of `specs/`."""
+
+    span: Span
+    models: tuple[Item[Model], ...] = key(MapOf(Record(Model), NAME), "models to serve, by name")
+    tasks: tuple[Item[Task], ...] = key(MapOf(Record(Task)), "what will be run against them")
+    matrix: tuple[Item[Matrix], ...] = key(MapOf(Record(Matrix)), "models in several variants")
+
+
+# --- recipes -------------------------------------------------------------------------------------
+
+ByEngine = tuple[Item[Map], ...]
+ByPrecision = tuple[Item[ByEngine], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedArchitecture:
+    """An architecture that belongs to the family only where the checkpoint's name says so."""
+
+    span: Span
+    architecture: At[str] = key(TEXT, "the class in config.json", required=True)
+    name: At[str] = key(TEXT, "a part of the checkpoint's name", required=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownIssue:
+    """What is known to go wrong, and when: with any engine, or with one in some versions."""
+
+    span: Span
+    issue: At[str] = key(TEXT, "what goes wrong, and what to do", required=True)
+    engine: At[str] | None = key(TEXT, "the engine that it is seen with")
+    versions: At[str] | None = key(RANGE, "the engine's versions that have it")
+    deterministic: At[bool] | None = key(Bool(), "only with `deterministic: true`")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """One entry of recipes/<family>.yaml: two layers, kept apart, nothing inherited."""
+
+    name: At[str]
+    span: Span
+    size_range: tuple[At[float], ...] = key(
+        ListOf(Number(), 2, 2), "billions of parameters, half open", required=True
+    )
+    tested_versions: tuple[Item[tuple[At[str], ...]], ...] = key(
+        MapOf(ListOf(RANGE)), "versions that were tested, by engine; items are OR, commas AND"
+    )
+    known_issues: tuple[At[str] | KnownIssue, ...] = key(
+        ListOf(Either(TEXT, Record(KnownIssue))), "what is known to go wrong"
+    )
+    hardware: tuple[Item[ByPrecision], ...] = key(
+        MapOf(MapOf(MapOf(Parameters()), PRECISION)),
+        "parameters by accelerator, precision and engine",
+    )
+    capabilities: tuple[Item[ByEngine], ...] = key(
+        MapOf(MapOf(Parameters()), RECIPE_TYPE), "parameters by model type and engine"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecipeFile:
+    """A file of `recipes/`: one family."""
+
+    span: Span
+    family: At[str] = key(TEXT, "the family's name", required=True, name="_family")
+    architectures: tuple[At[str] | NamedArchitecture, ...] = key(
+        ListOf(Either(TEXT, Record(NamedArchitecture))),
+        "classes of config.json that are this family",
+        name="_architectures",
+    )
+    recipes: tuple[Item[Recipe], ...] = rest(Record(Recipe), "a recipe, by name")
+
+
+# --- catalogues ----------------------------------------------------------------------------------
+
+SOURCE = Anything()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accelerator:
+    """A GPU as it is planned with; memory in the driver's MiB where that is known."""
+
+    name: At[str]
+    span: Span
+    vendor: At[str] = key(TEXT, "nvidia, amd, …", required=True)
+    compute_capability: At[str] | None = key(TEXT, "CUDA compute capability")
+    architecture: At[str] | None = key(TEXT, "the name of the chip's architecture")
+    nominal_gb: At[float] = key(Number(), "memory as it is sold, GB", required=True)
+    driver_total_mib: At[int] | None = key(Int(1), "memory as the driver prints it, MiB")
+    runtime_total_gib: At[float] | None = key(Number(), "memory as CUDA's runtime sees it, GiB")
+    formats: tuple[At[str], ...] = key(ListOf(TEXT), "number formats that it computes in")
+    mig_profiles: tuple[At[str], ...] = key(ListOf(TEXT), "profiles that it can be cut into")
+    products: tuple[At[str], ...] = key(ListOf(TEXT), "further names that a driver prints")
+    note: At[str] | None = key(TEXT, "what else to know")
+    source: Node | None = key(SOURCE, "where the facts are from")
+    date: At[str] | None = key(TEXT, "when they were read")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """A machine that can be rented: how many of which accelerator."""
+
+    name: At[str]
+    span: Span
+    accelerator: At[str] = key(TEXT, "accelerator key", required=True)
+    gpus: At[int] = key(Int(1), "how many it has", required=True)
+    cloud: At[str] | None = key(TEXT, "whose it is")
+    vcpus: At[int] | None = key(Int(1), "virtual CPUs")
+    memory_gib: At[float] | None = key(Number(), "memory of the host, GiB")
+    fabric: At[str] | None = key(TEXT, "network between nodes")
+    note: At[str] | None = key(TEXT, "what else to know")
+    source: Node | None = key(SOURCE, "where the facts are from")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """A published container image and what is inside."""
+
+    name: At[str]
+    span: Span
+    engine: At[str] = key(TEXT, "the engine inside", required=True)
+    version: At[str] = key(VERSION, "that engine's version", required=True)
+    inner: tuple[Item[At[str]], ...] = key(MapOf(VERSION), "versions of engines inside it")
+    cuda: At[str] | None = key(TEXT, "CUDA toolkit")
+    driver: At[str] | None = key(TEXT, "lowest driver that it runs with")
+    registry: At[str] | None = key(TEXT, "where it is published")
+    date: At[str] | None = key(TEXT, "when it was published")
+    note: At[str] | None = key(TEXT, "what else to know")
+    source: Node | None = key(SOURCE, "where the facts are from")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accelerators:
+    """catalogs/accelerators.yaml."""
+
+    span: Span
+    source: Node | None = key(SOURCE, "where the facts are from", name="_source")
+    entries: tuple[Item[Accelerator], ...] = rest(Record(Accelerator), "an accelerator, by key")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instances:
+    """catalogs/instances.yaml."""
+
+    span: Span
+    sources: Node | None = key(SOURCE, "where the facts are from", name="_sources")
+    entries: tuple[Item[Instance], ...] = rest(Record(Instance), "an instance type")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Images:
+    """catalogs/images.yaml."""
+
+    span: Span
+    source: Node | None = key(SOURCE, "where the facts are from", name="_source")
+    entries: tuple[Item[Image], ...] = rest(Record(Image), "an image, by its reference")
+
+
+# --- the project ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSite:
+    """What this site says about one engine."""
+
+    span: Span
+    program: At[str] | None = key(TEXT, "the program to start in the place of the engine's own")
+    disabled: At[bool] | None = key(Bool(), "nothing may be planned with it")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemdSite:
+    """Where systemd units find what they start."""
+
+    span: Span
+    folder: At[str] | None = key(ABSOLUTE, "where the output folder is put; /opt/servec")
+    environment: At[str] | None = key(ABSOLUTE, "folder of <model>.env files; /etc/servec")
+    user: At[str] | None = key(TEXT, "the user that runs the server; servec")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubernetesSite:
+    """What the cluster gives."""
+
+    span: Span
+    namespace: At[str] | None = key(NAME, "namespace of all objects; none is written unless said")
+    gpu_resource: At[str] | None = key(TEXT, "the GPUs' resource name; by the vendor unless said")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """servec.yaml."""
+
+    span: Span
+    specs: tuple[At[str], ...] = key(ListOf(INSIDE, 1), "folders of specs; [specs]")
+    out: At[str] | None = key(INSIDE, "the output folder; golden")
+    targets: tuple[At[str], ...] = key(ListOf(TARGETS), "what to write; all unless said")
+    strict: At[bool] | None = key(Bool(), "an unknown engine version is an error")
+    requirement_conflicts: At[str] | None = key(
+        Choice(("warning", "error")), "what an unmet requirement is; warning"
+    )
+    engines: tuple[Item[EngineSite], ...] = key(MapOf(Record(EngineSite)), "engines of this site")
+    systemd: SystemdSite | None = key(Record(SystemdSite), "hosts that run systemd")
+    kubernetes: KubernetesSite | None = key(Record(KubernetesSite), "clusters")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Set:
+    """One `--set MODEL.KNOB=VALUE` of the command line."""
+
+    model: At[str]
+    knob: At[str]
+    value: Node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """All that a project declares, files in the order of their paths. `configs` are the model
+    configurations that specs name, by path. Engines and facts are asked of the catalogue."""
+
+    project: Project
+    specs: tuple[Item[Spec], ...]
+    configs: dict[str, Map]
+    sets: tuple[Set, ...]

@@ -1,0 +1,225 @@
+"""What a manifest declares: all that is known of an engine, as data (serve.d/<engine>/manifest.yaml).
+
+Lists of rules that carry `versions` are ordered, the newest first: the first whose range has the
+engine's version holds, and an unknown version takes the first.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from servec.ir.decl import FLAG, RANGE, TEXT, VERSION, Item
+from servec.ir.shape import (
+    Anything,
+    Bool,
+    Choice,
+    Int,
+    ListOf,
+    MapOf,
+    Parameters,
+    Record,
+    Text,
+    key,
+)
+from servec.source.located import At, Map, Node, Span
+
+KNOB = Text(re.compile(r"[a-z0-9][a-z0-9_]*\Z"), "a parameter's name with underscores")
+PREFIX = Text(re.compile(r"[A-Z][A-Z0-9_]*_\Z"), "a prefix in capitals that ends with `_`")
+TOPOLOGY_KEYS = ("tp", "pp", "dp", "ep", "cp", "dcp", "enable_dp_attention")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adds:
+    """What a version added."""
+
+    span: Span
+    supported_algorithms: tuple[At[str], ...] = key(ListOf(TEXT), "methods it added")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionFeature:
+    """A gate: what is there from a version on."""
+
+    span: Span
+    since: At[str] = key(VERSION, "the first version", required=True)
+    adds: Adds = key(Record(Adds), "what it added", required=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsEndpoint:
+    """Where metrics are read."""
+
+    span: Span
+    path: At[str] = key(TEXT, "path", required=True)
+    port: At[int] | None = key(Int(1, 65535), "port; the served port unless said")
+    format: At[str] = key(Choice(("prometheus", "json", "text")), "form", required=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """How the program of some versions is called."""
+
+    span: Span
+    versions: At[str] | None = key(RANGE, "versions that are called this way")
+    program: tuple[At[str], ...] = key(ListOf(TEXT, 1), "program and first words", required=True)
+    model: At[str] | None = key(FLAG, "flag of the model; it is a bare word unless said")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnFlags:
+    """The flags that servec gives a value itself."""
+
+    span: Span
+    host: At[str] = key(FLAG, "bind address", required=True)
+    port: At[str] = key(FLAG, "port", required=True)
+    served_model_name: At[str] | None = key(FLAG, "name that clients ask for")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologyFlag:
+    """One flag of the topology; it appears where the value is above 1."""
+
+    span: Span
+    of: At[str] = key(
+        Choice((*TOPOLOGY_KEYS, "attention_dp", "plain_dp")),
+        "whose value; `attention_dp` and `plain_dp` are dp with and without attention alone",
+        required=True,
+    )
+    flag: At[str] = key(FLAG, "the flag", required=True)
+    bare: At[bool] | None = key(Bool(), "the flag takes no value")
+    versions: At[str] | None = key(RANGE, "versions that have it")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologyRules:
+    """How the engine spells and counts the topology."""
+
+    span: Span
+    spellings: tuple[Item[tuple[At[str], ...]], ...] = key(
+        MapOf(ListOf(KNOB), Choice((*TOPOLOGY_KEYS, "attention_dp"))),
+        "parameters that are the topology; `attention_dp` is dp in the attention alone",
+    )
+    tp_counts: At[str] | None = key(
+        Choice(("replica", "all")),
+        "with attention data parallelism tp's flag counts one copy, or all GPUs; no such mode "
+        "unless said",
+    )
+    flags: tuple[TopologyFlag, ...] = key(ListOf(Record(TopologyFlag)), "in order", required=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Negatives:
+    """Which switches have a negative form."""
+
+    span: Span
+    versions: At[str] | None = key(RANGE, "versions that this is true of")
+    prefix: At[str] = key(TEXT, "what stands before the name, as `no-`", required=True)
+    only: tuple[At[str], ...] = key(ListOf(KNOB), "the switches that have one")
+    all_but: tuple[At[str], ...] = key(ListOf(KNOB), "or the few that have none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lists:
+    """How a list is written where it is not one flag and several words."""
+
+    span: Span
+    repeated: tuple[At[str], ...] = key(ListOf(KNOB), "the flag again for each item")
+    json: tuple[At[str], ...] = key(ListOf(KNOB), "one word of JSON")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequirementRule:
+    """What a requirement turns in some versions; a rule without `knob` needs nothing turned."""
+
+    span: Span
+    versions: At[str] | None = key(RANGE, "versions that this is true of")
+    knob: At[str] | None = key(KNOB, "the parameter")
+    value: Node | None = key(Anything(), "the value that meets it")
+    floor: At[bool] | None = key(Bool(), "the requirement's own number is the least value")
+    default: At[int] | None = key(Int(), "the engine's default, never lowered")
+    unlimited: At[int] | None = key(Int(-1), "the value that stands for no limit")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeterministicSetting:
+    """One parameter of `deterministic: true`."""
+
+    span: Span
+    knob: At[str] = key(KNOB, "the parameter", required=True)
+    value: Node = key(Anything(), "its value", required=True)
+    unless_set: At[bool] | None = key(Bool(), "only where nothing else sets it")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deterministic:
+    """What `deterministic: true` is for this engine."""
+
+    span: Span
+    settings: tuple[DeterministicSetting, ...] = key(
+        ListOf(Record(DeterministicSetting)), "parameters"
+    )
+    env: tuple[Item[At[str]], ...] = key(MapOf(TEXT), "environment that nothing may undo")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """How to ask whether the server is ready."""
+
+    span: Span
+    path: At[str] = key(TEXT, "path", required=True)
+    timeout_seconds: At[int] | None = key(Int(1), "what an answer may take; 1 unless said")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secrets:
+    """What must never stand in a source or an artifact."""
+
+    span: Span
+    flags: tuple[At[str], ...] = key(ListOf(KNOB), "parameters")
+    env: tuple[At[str], ...] = key(ListOf(TEXT), "environment names")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """serve.d/<engine>/manifest.yaml."""
+
+    span: Span
+    engine: At[str] = key(TEXT, "the folder's name", required=True)
+    env_var_prefix: At[str] = key(PREFIX, "prefix of the engine's variables", required=True)
+    speculative_decoding: At[bool] = key(Bool(), "whether it has any", required=True)
+    supported_algorithms: tuple[At[str], ...] = key(
+        ListOf(TEXT), "speculative methods of its newest version", required=True
+    )
+    algorithm_map: tuple[Item[At[str]], ...] = key(
+        MapOf(TEXT), "the engine's own name of each", required=True
+    )
+    hot_reload: At[bool] = key(Bool(), "whether a model can be changed while it runs", required=True)
+    metrics_endpoint: MetricsEndpoint | None = key(Record(MetricsEndpoint), "where metrics are")
+    dimension_map: tuple[Item[At[str]], ...] = key(
+        MapOf(TEXT), "benchmark dimension to the suffix of a variable"
+    )
+    capability_map: Map | None = key(Parameters(), "capability to the suffix of a variable")
+    engine_features: Map | None = key(Parameters(), "toggles of this engine alone")
+    min_version: At[str] | None = key(VERSION, "lowest version, for messages")
+    version_features: tuple[VersionFeature, ...] = key(
+        ListOf(Record(VersionFeature)), "what is there from which version on"
+    )
+
+    calls: tuple[Call, ...] = key(ListOf(Record(Call), 1), "how it is called", required=True)
+    port: At[int] = key(Int(1, 65535), "the port it serves on", required=True)
+    flags: OwnFlags = key(Record(OwnFlags), "flags that servec gives itself", required=True)
+    always: tuple[At[str], ...] = key(ListOf(FLAG), "flags that every server gets")
+    topology: TopologyRules = key(Record(TopologyRules), "parallelism", required=True)
+    negatives: tuple[Negatives, ...] = key(ListOf(Record(Negatives)), "how `false` is written")
+    dtype: At[str] | None = key(KNOB, "the parameter of the weights' number format")
+    lists: Lists | None = key(Record(Lists), "how lists are written")
+    requirements: tuple[Item[tuple[RequirementRule, ...]], ...] = key(
+        MapOf(ListOf(Record(RequirementRule), 1)), "what each requirement turns"
+    )
+    deterministic: Deterministic | None = key(Record(Deterministic), "equal answers")
+    health: Health = key(Record(Health), "readiness", required=True)
+    secrets: Secrets | None = key(Record(Secrets), "what is never written")
+    owned: tuple[Item[At[str]], ...] = key(
+        MapOf(TEXT, KNOB), "parameters that a key of the spec stands for"
+    )

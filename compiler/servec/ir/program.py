@@ -1,0 +1,63 @@
+"""Names resolved: every declaration knows the engine, accelerator, recipe and facts it speaks of.
+
+    spec `qwen3-8b: {engine: vllm, image: …:v0.29.0, hardware: H100-80G}`
+      -> Server(variants=(Subject(engine=Engine vllm, version=0.29.0, accelerator=H100-80G, …),))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from servec.catalog.models import Facts
+from servec.catalog.versions import EngineVersion
+from servec.ir import decl
+from servec.source.located import At
+
+if TYPE_CHECKING:
+    from servec.catalog.engines import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What one plan is about. `gpus` is of one node and one replica, None where the topology
+    decides; `precision` and `recipe` are None where the user said `recipe: none`."""
+
+    name: str
+    model: decl.Model
+    file: str
+    engine: Engine
+    version: EngineVersion
+    image: At[str] | None
+    accelerator: decl.Accelerator
+    gpus: int | None
+    facts: Facts
+    model_type: str
+    precision: str | None
+    recipe: decl.Recipe | None
+    recipe_choice: str
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """One task's needs from one server."""
+
+    task: str
+    file: str
+    requires: decl.Requires
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One model that is served, in each of its variants, and what its tasks demand."""
+
+    model: decl.Model
+    variants: tuple[Subject, ...]
+    demands: tuple[Demand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """All servers in the order of their names."""
+
+    servers: tuple[Server, ...]

@@ -1,0 +1,62 @@
+"""declare: located values -> typed declarations.
+
+    Map(engine: "vlm" @ 3:13, gpu: 8 @ 4:5) -> Model(engine=At("vlm", 3:13)), and a finding:
+      SV0201 at 4:5: unknown key `gpu`; did you mean `gpus`?
+"""
+
+from __future__ import annotations
+
+from servec.diag import codes
+from servec.diag.findings import Findings
+from servec.ir import decl
+from servec.ir.decl import Item
+from servec.passes.parse import Parsed
+from servec.source.files import PROJECT_FILE, Files
+from servec.source.located import At, Node, Span
+from servec.source.typed import read_record
+
+COMMAND_LINE = "<command line>"
+
+
+def run(parsed: Parsed, sets: tuple[str, ...], files: Files, findings: Findings) -> decl.Sources:
+    project = None
+    if parsed.project is not None:
+        project = read_record(decl.Project, parsed.project, findings)
+    specs = []
+    for path, node in parsed.specs.items():
+        spec = read_record(decl.Spec, node, findings)
+        if spec is not None:
+            specs.append(Item(At(path, Span(path, 1, 1)), spec))
+    return decl.Sources(
+        project=project or decl.Project(span=Span(PROJECT_FILE, 1, 1)),
+        specs=tuple(specs),
+        configs=parsed.configs,
+        sets=_sets(sets, files, findings),
+    )
+
+
+def _sets(texts: tuple[str, ...], files: Files, findings: Findings) -> tuple[decl.Set, ...]:
+    """`MODEL.KNOB=VALUE` of the command line; each is a line of a source of its own."""
+    files.add(COMMAND_LINE, "\n".join(texts))
+    found = []
+    for number, text in enumerate(texts, 1):
+        name, equals, value = text.partition("=")
+        model, dot, knob = name.partition(".")
+        span = Span(COMMAND_LINE, number, 1, max(len(text), 1))
+        if not (equals and dot and model and knob) or "\n" in text:
+            findings.add(codes.BAD_SET, span, text=text, problem="this is not a setting")
+            continue
+        node = _value(number, value, len(name) + 1, findings)
+        if node is not None:
+            at_model = At(model, Span(COMMAND_LINE, number, 1, len(model)))
+            at_knob = At(knob, Span(COMMAND_LINE, number, len(model) + 2, len(knob)))
+            found.append(decl.Set(model=at_model, knob=at_knob, value=node))
+    return tuple(found)
+
+
+def _value(line: int, text: str, indent: int, findings: Findings) -> Node | None:
+    """The value as YAML reads it, at its place in the line."""
+    from servec.source.yaml_reader import read_yaml
+
+    padded = "\n" * (line - 1) + " " * indent + (text if text.strip() else '""')
+    return read_yaml(COMMAND_LINE, padded, findings)

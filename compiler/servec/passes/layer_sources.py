@@ -1,0 +1,163 @@
+"""layer, part one: every place that can define a knob -> definitions, in the order of the layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from servec.catalog.engines import EngineAt, negated
+from servec.diag import codes
+from servec.diag.findings import Findings
+from servec.ir import decl
+
+from servec.ir.program import Subject
+from servec.ir.setting import Definition, Origin, Rank
+from servec.source.located import Map, Node, Plain, plain
+
+BIND_ADDRESS = "0.0.0.0"
+TOPOLOGY = "topology."
+"""What stands before a topology key's name among the knobs."""
+
+
+def definitions_of(
+    subject: Subject, sources: decl.Sources, findings: Findings
+) -> list[Definition]:
+    """All definitions of one subject but those of requirements and of the topology's formula."""
+    engine = subject.engine.at(subject.version.version)
+    layers = list(_recipe(subject, engine, findings))
+    return [
+        *_dtype_fallback(subject, layers),
+        *_own(subject),
+        *layers,
+        *_overrides(subject, engine),
+        *_topology(subject),
+        *_deterministic(subject),
+        *_sets(subject, engine, sources),
+    ]
+
+
+def _dtype_fallback(subject: Subject, layers: list[Definition]) -> Iterator[Definition]:
+    """Without a hardware layer the model's own dtype holds, where the model's facts give one."""
+    knob, dtype = subject.engine.manifest.dtype, subject.facts.dtype
+    has_leaf = any(definition.rank is Rank.HARDWARE for definition in layers)
+    if knob is None or dtype is None or subject.recipe is None or has_leaf:
+        return
+    origin = Origin(None, "", "the model's own dtype, since the recipe has no hardware layer here")
+    yield Definition(knob.value, knob.value, dtype, dtype, Rank.DERIVED, origin)
+
+
+def _own(subject: Subject) -> Iterator[Definition]:
+    """Bind address, port and served name, which every artifact speaks of."""
+    values: dict[str, tuple[Plain, str]] = {
+        "host": (BIND_ADDRESS, "all addresses, unless told otherwise"),
+        "port": (subject.engine.manifest.port.value, f"the port of {subject.engine.name}"),
+        "served_model_name": (subject.model.name.value, "the model's name"),
+    }
+    for knob, (value, rule) in values.items():
+        yield Definition(knob, knob, value, value, Rank.DERIVED, Origin(None, "", rule))
+
+
+def _recipe(subject: Subject, engine: EngineAt, findings: Findings) -> Iterator[Definition]:
+    """The recipe's hardware layer, then its capability layer. No leaf is a warning."""
+    recipe = subject.recipe
+    if recipe is None:
+        return
+    name, precision = subject.engine.name, subject.precision or ""
+    accelerator = subject.accelerator.name.value
+    leaf = _find(_find(_find(recipe.hardware, accelerator), precision), name)
+    head = f"{recipe.span.file} {recipe.name.value}"
+    if isinstance(leaf, Map):
+        path = f"{head}.hardware.{accelerator}.{precision}.{name}"
+        yield from _parameters(leaf, engine, Rank.HARDWARE, path)
+    else:
+        findings.add(
+            codes.NO_LEAF,
+            subject.model.name.span,
+            recipe=recipe.name.value,
+            accelerator=accelerator,
+            precision=precision,
+            engine=name,
+            also=(recipe.name.span, "the recipe"),
+        )
+    behaviour = _find(_find(recipe.capabilities, subject.model_type), name)
+    if isinstance(behaviour, Map):
+        path = f"{head}.capabilities.{subject.model_type}.{name}"
+        yield from _parameters(behaviour, engine, Rank.CAPABILITY, path)
+
+
+def _find(items: object, key: str) -> object:
+    if isinstance(items, tuple):
+        return next((item.value for item in items if item.key.value == key), None)
+    return None
+
+
+def _overrides(subject: Subject, engine: EngineAt) -> Iterator[Definition]:
+    if subject.model.overrides is not None:
+        path = f"{_path(subject)}.overrides"
+        yield from _parameters(subject.model.overrides, engine, Rank.OVERRIDE, path)
+
+
+def _parameters(layer: Map, engine: EngineAt, rank: Rank, path: str) -> Iterator[Definition]:
+    for entry in layer.entries.values():
+        key = entry.key.value
+        origin = Origin(entry.key.span, f"{path}.{key}")
+        yield from _parameter(key.replace("-", "_"), entry.value, engine, rank, origin)
+
+
+def _parameter(
+    name: str, node: Node, engine: EngineAt, rank: Rank, origin: Origin
+) -> Iterator[Definition]:
+    written = plain(node)
+    topology_key = engine.topology_spellings.get(name)
+    if topology_key == "attention_dp":
+        yield Definition(TOPOLOGY + "dp", name, written, written, rank, origin)
+        if written != 1:
+            knob = TOPOLOGY + "enable_dp_attention"
+            yield Definition(knob, name, written, True, rank, origin)
+    elif topology_key is not None:
+        yield Definition(TOPOLOGY + topology_key, name, written, written, rank, origin)
+    else:
+        knob, opposite = engine.knob(name)
+        value = negated(written) if opposite else written
+        yield Definition(knob, name, written, value, rank, origin)
+
+
+def _topology(subject: Subject) -> Iterator[Definition]:
+    """`topology:`, in servec's own words, of the rank of the overrides."""
+    topology = subject.model.topology
+    if topology is None:
+        return
+    for key in ("tp", "pp", "dp", "ep", "cp", "dcp", "enable_dp_attention", "replicas"):
+        value = getattr(topology, key)
+        if value is not None:
+            origin = Origin(value.span, f"{_path(subject)}.topology.{key}")
+            knob = TOPOLOGY + key
+            yield Definition(knob, knob, value.value, value.value, Rank.OVERRIDE, origin)
+
+
+def _deterministic(subject: Subject) -> Iterator[Definition]:
+    """What `deterministic: true` means for this engine."""
+    said, rules = subject.model.deterministic, subject.engine.manifest.deterministic
+    if said is None or not said.value or rules is None:
+        return
+    for setting in rules.settings:
+        knob, value = setting.knob.value, plain(setting.value)
+        if setting.unless_set and setting.unless_set.value:
+            rank, origin = Rank.DERIVED, Origin(None, "", "`deterministic: true`")
+        else:
+            path = f"{_path(subject)}.deterministic"
+            rank, origin = Rank.OVERRIDE, Origin(said.span, path, "`deterministic: true`")
+        yield Definition(knob, knob, value, value, rank, origin)
+
+
+def _sets(subject: Subject, engine: EngineAt, sources: decl.Sources) -> Iterator[Definition]:
+    for item in sources.sets:
+        if item.model.value == subject.model.name.value:
+            name = item.knob.value.replace("-", "_")
+            origin = Origin(item.knob.span, f"--set {item.model.value}.{item.knob.value}")
+            yield from _parameter(name, item.value, engine, Rank.COMMAND_LINE, origin)
+
+
+def _path(subject: Subject) -> str:
+    return f"{subject.file} models.{subject.model.name.value}"
+
+

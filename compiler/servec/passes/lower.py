@@ -1,0 +1,165 @@
+"""lower: a plan -> what is started: argv and environment, each word with what it came from.
+
+    Plan(qwen3-8b, tp 2, max_model_len=16384)
+      -> vllm serve Qwen/Qwen3-8B --host 0.0.0.0 --port 8000 --served-model-name qwen3-8b
+           --tensor-parallel-size 2 --max-model-len 16384
+
+Order: program, model, host, port, served name, topology, determinism's flags, engine parameters in
+their order, flags of requirements last.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from servec.catalog.engines import EngineAt
+from servec.ir import decl
+from servec.ir.launch import Launch, Variable, Words
+from servec.ir.manifest import TopologyFlag
+from servec.ir.plan import Plan, Topology
+from servec.ir.setting import Group, Setting
+from servec.source.located import Plain
+
+SETTING_OF = {"attention_dp": "enable_dp_attention", "plain_dp": "dp"}
+NEGATIVE_NUMBER = re.compile(r"-\d+\Z|-\d*\.\d+\Z")  # as argparse has it
+
+
+def run(plans: tuple[Plan, ...], project: decl.Project) -> tuple[Launch, ...]:
+    programs = {
+        item.key.value: item.value.program.value
+        for item in project.engines
+        if item.value.program is not None
+    }
+    return tuple(_launch(plan, programs) for plan in plans)
+
+
+def _launch(plan: Plan, programs: dict[str, str]) -> Launch:
+    subject = plan.subject
+    engine = subject.engine.at(subject.version.version)
+    health = subject.engine.manifest.health
+    port, name = plan.setting("port"), plan.setting("served_model_name")
+    assert port is not None and isinstance(port.value, int)
+    assert name is not None and isinstance(name.value, str)
+    return Launch(
+        plan=plan,
+        command=tuple(_command(plan, engine, programs.get(subject.engine.name))),
+        env=tuple(_environment(plan)),
+        port=port.value,
+        served_name=name.value,
+        health_path=health.path.value,
+        health_timeout_seconds=health.timeout_seconds.value if health.timeout_seconds else 1,
+    )
+
+
+def _command(plan: Plan, engine: EngineAt, program: str | None) -> Iterator[Words]:
+    checkpoint = plan.subject.model.checkpoint
+    call, manifest = engine.call, engine.manifest
+    assert call is not None and checkpoint is not None
+    first, *rest = (word.value for word in call.program)
+    site = "servec.yaml engines" if program else ""
+    yield Words((program or first, *rest), None, site or f"how {manifest.engine.value} is called")
+    rule = f"`checkpoint` {checkpoint.span}"
+    flag = (call.model.value,) if call.model else ()
+    yield Words((*flag, checkpoint.value), None, rule)
+    yield from _own(plan, engine)
+    for word in manifest.always:
+        yield Words((word.value,), None, f"every {manifest.engine.value} server gets it")
+    yield from _topology(plan, engine)
+    for group in (Group.DETERMINISTIC, Group.ENGINE, Group.REQUIREMENT):
+        for setting in plan.settings:
+            if setting.group is group:
+                yield from _parameter(setting, engine)
+
+
+def _own(plan: Plan, engine: EngineAt) -> Iterator[Words]:
+    flags = engine.manifest.flags
+    for knob, flag in (
+        ("host", flags.host),
+        ("port", flags.port),
+        ("served_model_name", flags.served_model_name),
+    ):
+        setting = plan.setting(knob)
+        if flag is not None and setting is not None:
+            yield Words(_valued(flag.value, word_of(setting.value)), setting)
+
+
+def _topology(plan: Plan, engine: EngineAt) -> Iterator[Words]:
+    """Flags of what is above 1. An engine may count tp over all GPUs of attention data parallelism."""
+    topology = plan.topology
+    for flag in engine.topology_flags:
+        value = _topology_value(flag, topology, engine)
+        if value > 1:
+            setting = plan.setting(f"topology.{SETTING_OF.get(flag.of.value, flag.of.value)}")
+            bare = flag.bare is not None and flag.bare.value
+            words = (flag.flag.value,) if bare else (flag.flag.value, str(value))
+            yield Words(words, setting, "" if setting else "the topology")
+
+
+def _topology_value(flag: TopologyFlag, topology: Topology, engine: EngineAt) -> int:
+    counts = engine.manifest.topology.tp_counts
+    attention = topology.enable_dp_attention and counts is not None
+    match flag.of.value:
+        case "tp" if attention and counts is not None and counts.value == "all":
+            return topology.tp * topology.dp
+        case "attention_dp":
+            return topology.dp if attention else 1
+        case "plain_dp":
+            return 1 if attention else topology.dp
+        case key:
+            return getattr(topology, key) or 1
+
+
+def _parameter(setting: Setting, engine: EngineAt) -> Iterator[Words]:
+    knob, value = setting.knob, setting.value
+    flag = engine.flag(knob)
+    match value:
+        case True:
+            yield Words((flag,), setting)
+        case False:
+            negative = engine.negative(knob)
+            if negative is not None:
+                yield Words((negative,), setting)
+        case list() if knob in engine.repeated:
+            for item in value:
+                yield Words(_valued(flag, word_of(item)), setting)
+        case list() if knob not in engine.json_lists:
+            yield Words((flag, *map(word_of, value)), setting)
+        case _:
+            yield Words(_valued(flag, word_of(value)), setting)
+
+
+def _valued(flag: str, word: str) -> tuple[str, ...]:
+    """A flag and its value; a value that looks like a flag is tied to it with `=`."""
+    return (f"{flag}={word}",) if looks_like_flag(word) else (flag, word)
+
+
+def looks_like_flag(word: str) -> bool:
+    """Whether an argument parser would take a word for a flag; a negative number it would not."""
+    return word.startswith("-") and not NEGATIVE_NUMBER.match(word)
+
+
+def word_of(value: Plain) -> str:
+    """A value as one word of a command line: text as it is, everything else as compact JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _environment(plan: Plan) -> Iterator[Variable]:
+    """The spec's variables and those of determinism, sorted by name."""
+    subject = plan.subject
+    found = {}
+    rules = subject.engine.manifest.deterministic
+    if rules is not None and subject.model.deterministic and subject.model.deterministic.value:
+        said = subject.model.deterministic
+        for item in rules.env:
+            where = f"`deterministic: true` {said.span}"
+            found[item.key.value] = Variable(item.key.value, item.value.value, where)
+    for item in subject.model.env:
+        where = f"`env.{item.key.value}` {item.value.span}"
+        found[item.key.value] = Variable(item.key.value, item.value.value, where)
+    return iter(sorted(found.values()))

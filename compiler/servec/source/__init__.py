@@ -1,0 +1,1 @@
+"""Text -> located values. The only package, beside output and cli, that touches files."""

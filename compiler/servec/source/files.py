@@ -1,0 +1,121 @@
+"""The files of one run: the project's own and the shipped ones, each read and parsed once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from servec.diag import codes
+from servec.diag.findings import Findings
+from servec.source import limits
+from servec.source.located import Node, Span
+from servec.source.shipped import MARK, shipped_root
+from servec.source.tree import Folder, Memory, Tree
+
+SUFFIXES = (".yaml", ".yml", ".json")
+PROJECT_FILE = "servec.yaml"
+
+
+class Files:
+    """Text and located values by path. Shipped files carry the mark `servec:` in their path."""
+
+    def __init__(self, own: Tree, findings: Findings) -> None:
+        self.own = own
+        self.findings = findings
+        root = shipped_root()
+        same = isinstance(own, Folder) and own.root.resolve() == root
+        self.shipped: Folder | None = None if same else Folder(root)
+        self._nodes: dict[str, Node | None] = {}
+        self._texts: dict[str, str] = {}
+
+    def listing(self, folder: str) -> tuple[list[str], list[str]]:
+        """The data files below a folder: the project's own, then the shipped ones."""
+        own = [path for path in self.own.files(folder) if path.endswith(SUFFIXES)]
+        if self.shipped is None:
+            return own, []
+        shipped = [MARK + path for path in self.shipped.files(folder) if path.endswith(SUFFIXES)]
+        return own, shipped
+
+    def names(self, folder: str) -> set[str]:
+        """The names directly below a folder, of the project's own files."""
+        return {path[len(folder) + 1 :].split("/")[0] for path in self.own.files(folder)}
+
+    def exists(self, path: str) -> bool:
+        return path in self._texts or self._bytes(path) is not None
+
+    def text(self, path: str) -> str | None:
+        """The file's text, or None with a finding where it has none."""
+        if path not in self._texts:
+            content = self._bytes(path)
+            if content is None:
+                return None
+            decoded = _decode(path, content, self.findings)
+            if decoded is None:
+                return None
+            self._texts[path] = decoded
+        return self._texts[path]
+
+    def node(self, path: str) -> Node | None:
+        """The file's value, or None where there is none; findings are made at the first call."""
+        if path not in self._nodes:
+            self._nodes[path] = self._parse(path)
+        return self._nodes[path]
+
+    def line(self, path: str, number: int) -> str | None:
+        """One line of a file that was read, for carets."""
+        text = self._texts.get(path)
+        lines = text.splitlines() if text is not None else []
+        return lines[number - 1] if 0 < number <= len(lines) else None
+
+    def add(self, path: str, text: str) -> None:
+        """A source that is no file, as the words of the command line."""
+        self._texts[path] = text
+
+    def _parse(self, path: str) -> Node | None:
+        text = self.text(path)
+        if text is None:
+            return None
+        if path.endswith(".json"):
+            from servec.source.json_reader import read_json
+
+            return read_json(path, text, self.findings)
+        from servec.source.yaml_reader import read_yaml
+
+        return read_yaml(path, text, self.findings)
+
+    def _bytes(self, path: str) -> bytes | None:
+        try:
+            if path.startswith(MARK):
+                return self.shipped.read(path[len(MARK) :]) if self.shipped else None
+            return self.own.read(path)
+        except OSError as error:
+            problem = error.strerror or str(error)
+            self.findings.add(codes.UNREADABLE, Span(path, 1, 1), problem=problem)
+            return None
+
+
+def _decode(path: str, content: bytes, findings: Findings) -> str | None:
+    if len(content) > limits.FILE_BYTES:
+        limit = limits.FILE_BYTES // 1024 // 1024
+        findings.add(codes.TOO_LARGE, Span(path, 1, 1), problem=f"more than {limit} MiB")
+        return None
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = content[: error.start].decode("utf-8-sig", "replace")
+        line = before.count("\n") + 1
+        column = len(before) - (before.rfind("\n") + 1) + 1
+        span = Span(path, line, column)
+        findings.add(codes.NOT_UTF8, span, offset=error.start, byte=content[error.start])
+        return None
+
+
+def find_project(start: Path) -> Path | None:
+    """The nearest folder at or above `start` that holds a servec.yaml."""
+    folder = start.resolve()
+    for candidate in (folder, *folder.parents):
+        if (candidate / PROJECT_FILE).is_file():
+            return candidate
+    return None
+
+
+__all__ = ["Files", "Folder", "Memory", "find_project"]

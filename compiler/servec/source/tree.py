@@ -1,0 +1,72 @@
+"""Where source text comes from: a folder, or a mapping in memory. Paths use `/` and begin at the
+project's root; listings are sorted, so that no order of a file system reaches the output."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Protocol
+
+
+class Tree(Protocol):
+    """Read-only files under one root."""
+
+    def files(self, folder: str) -> list[str]:
+        """Every file below `folder`, sorted; none where there is no such folder."""
+
+    def read(self, path: str) -> bytes | None:
+        """The file's bytes, or None where there is no such file. Raises OSError where it cannot
+        be read."""
+
+
+class Memory:
+    """A tree in memory: `{path: text}`."""
+
+    def __init__(self, texts: Mapping[str, str | bytes]) -> None:
+        self._texts = {
+            path: text.encode() if isinstance(text, str) else text for path, text in texts.items()
+        }
+
+    def files(self, folder: str) -> list[str]:
+        return sorted(path for path in self._texts if path.startswith(f"{folder}/"))
+
+    def read(self, path: str) -> bytes | None:
+        return self._texts.get(path)
+
+
+class Folder:
+    """A tree on disk. Links are followed, each folder once."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def files(self, folder: str) -> list[str]:
+        return sorted(_walk(str(self.root / folder), folder, set()))
+
+    def read(self, path: str) -> bytes | None:
+        try:
+            with open(self.root / path, "rb") as file:
+                return file.read()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+
+def _walk(folder: str, name: str, seen: set[tuple[int, int]]) -> Iterator[str]:
+    try:
+        status = os.stat(folder)
+        entries = list(os.scandir(folder))
+    except OSError:
+        return
+    identity = (status.st_dev, status.st_ino)
+    if identity in seen:
+        return
+    seen.add(identity)
+    for entry in entries:
+        path = f"{name}/{entry.name}"
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir():
+            yield from _walk(entry.path, path, seen)
+        else:
+            yield path

@@ -1,0 +1,257 @@
+"""Located values -> typed records, by the shapes that the records declare.
+
+What does not fit is a finding and leaves a hole: an optional key falls to its default, a record
+without a required key is left out. Unknown keys are findings with the nearest known one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeVar
+
+from servec.diag import codes
+from servec.diag.findings import Findings
+from servec.diag.suggest import nearest
+from servec.ir.shape import (
+    Anything,
+    Bool,
+    Choice,
+    Either,
+    Int,
+    ListOf,
+    MapOf,
+    Number,
+    OrNull,
+    Parameters,
+    Record,
+    Shape,
+    Text,
+    keys_of,
+    wanted,
+)
+from servec.source.located import At, List, Map, Node, Span, kind_of
+
+R = TypeVar("R")
+Path = tuple[str, ...]
+
+
+class _Hole:
+    """No value: a finding has been made."""
+
+
+HOLE = _Hole()
+
+
+def read_record(of: type[R], node: Node, findings: Findings, path: Path = ()) -> R | None:
+    """The record that a mapping declares, or None where it cannot be had."""
+    value = _Reader(findings).record(of, node, path, None)
+    return None if isinstance(value, _Hole) else value
+
+
+class _Reader:
+    def __init__(self, findings: Findings) -> None:
+        self.findings = findings
+
+    def value(self, shape: Shape, node: Node, path: Path, key: At[str] | None) -> Any:
+        match shape:
+            case Text(pattern, what):
+                if not isinstance(node, At) or not isinstance(node.value, str):
+                    return self.wrong(shape, node, path)
+                if pattern and not pattern.match(node.value):
+                    return self.bad(node, path, what)
+                return node
+            case Bool():
+                fits = isinstance(node, At) and isinstance(node.value, bool)
+                return node if fits else self.wrong(shape, node, path)
+            case Int(minimum, maximum):
+                return self.whole(shape, node, path, minimum, maximum)
+            case Number(minimum):
+                return self.number(shape, node, path, minimum)
+            case Choice():
+                return self.choice(shape, node, path)
+            case Anything():
+                fits = not (isinstance(node, At) and node.value is None)
+                return node if fits else self.wrong(shape, node, path)
+            case Parameters():
+                return node if isinstance(node, Map) else self.wrong(shape, node, path)
+            case ListOf(item, minimum, maximum):
+                return self.sequence(shape, item, node, path, minimum, maximum)
+            case MapOf(value, key_shape):
+                return self.mapping(shape, value, key_shape, node, path)
+            case Record(of):
+                return self.record(of, node, path, key)
+            case Either(scalar, record):
+                chosen = record if isinstance(node, Map) else scalar
+                return self.value(chosen, node, path, key)
+            case OrNull(inner):
+                null = isinstance(node, At) and node.value is None
+                return node if null else self.value(inner, node, path, key)
+
+    def whole(
+        self, shape: Shape, node: Node, path: Path, minimum: int, maximum: int | None
+    ) -> Any:
+        if not isinstance(node, At) or type(node.value) is not int:
+            return self.wrong(shape, node, path)
+        if node.value < minimum or (maximum is not None and node.value > maximum):
+            return self.bad(node, path, wanted(shape))
+        return node
+
+    def number(self, shape: Shape, node: Node, path: Path, minimum: float) -> Any:
+        if not isinstance(node, At) or type(node.value) not in (int, float):
+            return self.wrong(shape, node, path)
+        if not node.value >= minimum or math.isinf(node.value):  # type: ignore[operator, arg-type]
+            return self.bad(node, path, wanted(shape))
+        return node
+
+    def choice(self, shape: Choice, node: Node, path: Path) -> Any:
+        if not isinstance(node, At) or not isinstance(node.value, str):
+            return self.wrong(shape, node, path)
+        word = node.value
+        if word in shape.words:
+            return node
+        if word in shape.theirs:
+            theirs, ours = shape.vocabulary
+            self.findings.add(
+                codes.WRONG_VOCABULARY,
+                node.span,
+                word=word,
+                theirs=theirs,
+                ours=ours,
+                right=shape.theirs[word],
+            )
+            return HOLE
+        return self.bad(node, path, wanted(shape), nearest(word, shape.words))
+
+    def sequence(
+        self, shape: Shape, item: Shape, node: Node, path: Path, minimum: int, maximum: int | None
+    ) -> Any:
+        if not isinstance(node, List):
+            return self.wrong(shape, node, path)
+        count = len(node.items)
+        if count < minimum or (maximum is not None and count > maximum):
+            size = f"{minimum}" if minimum == maximum else f"at least {minimum}"
+            found = f"a list of {count}"
+            self.add_wrong(node.span, path, f"a list of {size}", found)
+            return HOLE
+        values = (
+            self.value(item, child, (*path, str(index)), None)
+            for index, child in enumerate(node.items)
+        )
+        kept = tuple(value for value in values if value is not HOLE)
+        return HOLE if len(kept) < minimum else kept
+
+    def mapping(
+        self, shape: Shape, value: Shape, key_shape: Text | Choice, node: Node, path: Path
+    ) -> Any:
+        from servec.ir.decl import Item
+
+        if not isinstance(node, Map):
+            return self.wrong(shape, node, path)
+        items = []
+        for entry in node.entries.values():
+            if not self.key_fits(key_shape, entry.key, path):
+                continue
+            child = self.value(value, entry.value, (*path, entry.key.value), entry.key)
+            if child is not HOLE:
+                items.append(Item(entry.key, child))
+        return tuple(items)
+
+    def key_fits(self, shape: Text | Choice, key: At[str], path: Path) -> bool:
+        if isinstance(shape, Choice):
+            return self.choice(shape, key, (*path, key.value)) is not HOLE
+        if shape.pattern is None or shape.pattern.match(key.value):
+            return True
+        from servec.ir.decl import NAME, NAME_CHARACTERS
+
+        if shape is NAME:
+            self.findings.add(
+                codes.BAD_NAME, key.span, name=key.value, what="a model", limit=NAME_CHARACTERS
+            )
+        else:
+            self.bad(key, (*path, key.value), shape.what)
+        return False
+
+    def record(self, of: type[Any], node: Node, path: Path, key: At[str] | None) -> Any:
+        if not isinstance(node, Map):
+            return self.wrong(Record(of), node, path)
+        keys = keys_of(of)
+        rest = next((item for item in keys.values() if item.rest), None)
+        fields: dict[str, Any] = {"span": node.span}
+        if "name" in of.__slots__ and "name" not in keys and key is not None:
+            fields["name"] = key
+        others = []
+        for name, entry in node.entries.items():
+            known = keys.get(name)
+            if known is not None and not known.rest:
+                child = self.value(known.shape, entry.value, (*path, name), entry.key)
+                if child is not HOLE:
+                    fields[known.field] = child
+            elif rest is not None and not name.startswith("_"):
+                others.append(entry)
+            else:
+                self.unknown_key(of, entry.key, path)
+        if rest is not None:
+            one = Map({entry.key.value: entry for entry in others}, node.span)
+            fields[rest.field] = self.mapping(rest.shape, rest.shape, Text(), one, path)
+        return self.complete(of, node, fields, path)
+
+    def complete(self, of: type[Any], node: Map, fields: dict[str, Any], path: Path) -> Any:
+        whole = True
+        for item in keys_of(of).values():
+            if item.required and item.field not in fields:
+                whole = False
+                if item.name not in node.entries:
+                    advice = f"{item.name}: {item.doc}"
+                    self.findings.add(
+                        codes.MISSING_KEY,
+                        node.span,
+                        where=_where(path),
+                        key=item.name,
+                        advice=f"add `{advice}`",
+                    )
+        return of(**fields) if whole else HOLE
+
+    def unknown_key(self, of: type[Any], key: At[str], path: Path) -> None:
+        if key.value == "profiles" and "hardware" in keys_of(of):
+            self.findings.add(codes.PROFILES, key.span)
+            return
+        known = [name for name, item in keys_of(of).items() if not item.rest]
+        self.findings.add(
+            codes.UNKNOWN_KEY,
+            key.span,
+            key=key.value,
+            where=_where(path),
+            known="known keys: " + ", ".join(known),
+            suggestion=nearest(key.value, known),
+        )
+
+    def wrong(self, shape: Shape, node: Node, path: Path) -> _Hole:
+        self.add_wrong(node.span, path, wanted(shape), kind_of(node))
+        return HOLE
+
+    def add_wrong(self, span: Span, path: Path, expected: str, found: str) -> None:
+        self.findings.add(
+            codes.WRONG_TYPE, span, where=_where(path), wanted=expected, found=found
+        )
+
+    def bad(
+        self, node: At[Any], path: Path, expected: str, suggestion: str | None = None
+    ) -> _Hole:
+        self.findings.add(
+            codes.BAD_VALUE,
+            node.span,
+            where=_where(path),
+            wanted=expected,
+            value=_short(node.value),
+            suggestion=suggestion,
+        )
+        return HOLE
+
+
+def _where(path: Path) -> str:
+    return f"`{'.'.join(path)}`" if path else "this file"
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,184 @@
+"""YAML text -> a located tree, on libyaml's events.
+
+YAML 1.2 core, and less than that on purpose: one document, text keys, no duplicate keys, no tags,
+no merge keys, no scalar that readers disagree on. Anchors are allowed within `limits`. A mistake is
+a finding at its place; what can still be read is read, so that one run shows all of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+from yaml._yaml import CParser
+
+from servec.diag import codes
+from servec.diag.findings import Findings
+from servec.source import limits
+from servec.source.located import At, Entry, List, Map, Node, Span
+from servec.source.scalars import Ambiguous, resolve
+
+PLAIN_TAG = "!"
+
+
+def read_yaml(file: str, text: str, findings: Findings) -> Node | None:
+    """The document's value, or None where there is none that could be read."""
+    try:
+        return _Reader(file, text, findings).document()
+    except yaml.MarkedYAMLError as error:
+        mark: Any = error.problem_mark or error.context_mark
+        span = Span(file, mark.line + 1, mark.column + 1) if mark else Span(file, 1, 1)
+        findings.add(codes.SYNTAX, span, problem=_said(error))
+    except yaml.reader.ReaderError as error:
+        findings.add(codes.SYNTAX, _place(file, text, error.position), problem=_unprintable(error))
+    except _TooMuch:
+        pass
+    return None
+
+
+class _TooMuch(Exception):
+    """A bound of `limits` was passed; the finding is already made."""
+
+
+class _Reader:
+    def __init__(self, file: str, text: str, findings: Findings) -> None:
+        self.file = file
+        self.findings = findings
+        self.parser = CParser(text)
+        self.next = self.parser.get_event
+        self.anchors: dict[str, tuple[Node, int] | None] = {}
+        self.nodes = 0
+
+    def document(self) -> Node | None:
+        self.next()  # the stream's start
+        event = self.next()
+        if isinstance(event, yaml.StreamEndEvent):
+            self.findings.add(codes.EMPTY_FILE, Span(self.file, 1, 1))
+            return None
+        node = self.node(self.next(), 0)
+        self.next()  # the document's end
+        event = self.next()
+        if not isinstance(event, yaml.StreamEndEvent):
+            self.findings.add(codes.SECOND_DOCUMENT, self.span(event))
+            return None
+        if isinstance(node, At) and node.value is None:
+            self.findings.add(codes.EMPTY_FILE, Span(self.file, 1, 1))
+            return None
+        return node
+
+    def node(self, event: Any, depth: int) -> Node:
+        self.nodes += 1
+        if self.nodes > limits.NODES:
+            self.stop(event, f"more than {limits.NODES:,} values, aliases counted in full")
+        kind = type(event)
+        if kind is yaml.ScalarEvent:
+            return self.anchored(event, self.scalar(event), self.nodes - 1)
+        if kind is yaml.AliasEvent:
+            return self.alias(event)
+        if depth >= limits.DEPTH:
+            self.stop(event, f"more than {limits.DEPTH} levels")
+        before = self.nodes - 1
+        if event.anchor:
+            self.anchors[event.anchor] = None  # open: an alias inside would hold itself
+        self.refuse_tag(event)
+        node = self.mapping(event, depth) if kind is yaml.MappingStartEvent else None
+        return self.anchored(event, node or self.sequence(event, depth), before)
+
+    def anchored(self, event: Any, node: Node, before: int) -> Node:
+        if event.anchor:
+            self.anchors[event.anchor] = (node, self.nodes - before)
+        return node
+
+    def scalar(self, event: Any) -> Node:
+        span = self.span(event)
+        if event.tag is not None and event.tag != PLAIN_TAG:
+            self.refuse_tag(event)
+        if event.style or not event.implicit[0]:
+            return At(event.value, span)
+        value = resolve(event.value)
+        if type(value) is Ambiguous:
+            self.findings.add(
+                codes.AMBIGUOUS_SCALAR, span, text=event.value, instead=value.instead
+            )
+            return At(event.value, span)
+        return At(value, span)
+
+    def mapping(self, event: Any, depth: int) -> Map:
+        span = self.span(event)
+        entries: dict[str, Entry] = {}
+        while True:
+            key_event = self.next()
+            if type(key_event) is yaml.MappingEndEvent:
+                return Map(entries, span)
+            key = self.key(key_event, depth)
+            value = self.node(self.next(), depth + 1)
+            if key is None:
+                continue
+            known = entries.get(key.value)
+            if known is None:
+                entries[key.value] = Entry(key, value)
+                continue
+            self.findings.add(
+                codes.DUPLICATE_KEY, key.span, key=key.value, also=(known.key.span, "first here")
+            )
+
+    def key(self, event: Any, depth: int) -> At[str] | None:
+        if type(event) is yaml.ScalarEvent and event.value == "<<" and not event.style:
+            self.findings.add(codes.MERGE_KEY, self.span(event))
+            return None
+        node = self.node(event, depth + 1)
+        if isinstance(node, At) and isinstance(node.value, str):
+            return At(node.value, self.span(event))
+        self.findings.add(codes.KEY_NOT_TEXT, self.span(event))
+        return None
+
+    def sequence(self, event: Any, depth: int) -> List:
+        span = self.span(event)
+        items = []
+        while True:
+            item = self.next()
+            if type(item) is yaml.SequenceEndEvent:
+                return List(tuple(items), span)
+            items.append(self.node(item, depth + 1))
+
+    def alias(self, event: Any) -> Node:
+        known = self.anchors.get(event.anchor)
+        if known is None:
+            open_anchor = event.anchor in self.anchors
+            problem = "stands inside its own anchor" if open_anchor else "has no anchor before it"
+            self.findings.add(codes.BAD_ALIAS, self.span(event), name=event.anchor, problem=problem)
+            return At(None, self.span(event))
+        node, size = known
+        self.nodes += size
+        if self.nodes > limits.NODES:
+            self.stop(event, f"more than {limits.NODES:,} values, aliases counted in full")
+        return node
+
+    def refuse_tag(self, event: Any) -> None:
+        if event.tag is not None:
+            self.findings.add(codes.TAG, self.span(event), tag=event.tag)
+
+    def stop(self, event: Any, problem: str) -> None:
+        self.findings.add(codes.TOO_LARGE, self.span(event), problem=problem)
+        raise _TooMuch
+
+    def span(self, event: Any) -> Span:
+        start, end = event.start_mark, event.end_mark
+        length = end.column - start.column if end.line == start.line else 1
+        return Span(self.file, start.line + 1, start.column + 1, max(length, 1))
+
+
+def _said(error: yaml.MarkedYAMLError) -> str:
+    problem = str(error.problem or error.context or "not YAML")
+    return f"{problem} ({error.context})" if error.context and error.problem else problem
+
+
+def _unprintable(error: Any) -> str:
+    return f"the character U+{ord(error.character):04X} is not allowed in YAML" if isinstance(
+        error.character, str
+    ) else "a byte that is not UTF-8"
+
+
+def _place(file: str, text: str, position: int) -> Span:
+    before = text[:position]
+    return Span(file, before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1)
