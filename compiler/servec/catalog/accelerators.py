@@ -15,9 +15,7 @@ from servec.ir.decl import Accelerator
 
 # Words of a product string that say nothing about which accelerator it is: whose it is, and in
 # which form it is mounted.
-SILENT = re.compile(
-    r"(?:NVIDIA|AMD|TESLA|GEFORCE|INSTINCT|SXM[0-9]*|PCIE|OAM|HBM[0-9]*E?)\Z"
-)
+SILENT = re.compile(r"(?:NVIDIA|AMD|TESLA|GEFORCE|INSTINCT|SXM[0-9]*|PCIE|OAM|HBM[0-9]*E?)\Z")
 SIZE = re.compile(r"([0-9]+)GB?\Z")
 
 

@@ -119,7 +119,9 @@ class Catalog:
     def _read_engine(self, name: str) -> Engine | None:
         for mark in ("", MARK):
             folder = f"{mark}serve.d/{name}"
-            files = [f"{folder}/{file}" for file in MANIFESTS if self.files.exists(f"{folder}/{file}")]
+            files = [
+                f"{folder}/{file}" for file in MANIFESTS if self.files.exists(f"{folder}/{file}")
+            ]
             wrapper = f"{folder}/{WRAPPER}"
             has_wrapper = self.files.exists(wrapper)
             if not files and not has_wrapper:

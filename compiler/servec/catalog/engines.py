@@ -62,9 +62,7 @@ class EngineAt:
 
     @cached_property
     def topology_flags(self) -> tuple[TopologyFlag, ...]:
-        return tuple(
-            flag for flag in self.manifest.topology.flags if holds(flag, self.version)
-        )
+        return tuple(flag for flag in self.manifest.topology.flags if holds(flag, self.version))
 
     def knob(self, name: str) -> tuple[str, bool]:
         """The knob that a parameter's name turns, and whether the name says the opposite."""

@@ -126,9 +126,11 @@ def _feed_forward(config: Map, hidden: int, layers: int) -> int:
     step = _integer(config, "decoder_sparse_step") or 1
     first_dense = _integer(config, "first_k_dense_replace") or 0
     only = config.get("mlp_only_layers")
-    dense_layers = {item.value for item in only.items if isinstance(item, At)} if isinstance(
-        only, List
-    ) else set()
+    dense_layers = (
+        {item.value for item in only.items if isinstance(item, At)}
+        if isinstance(only, List)
+        else set()
+    )
     count = sum(
         layer < first_dense or layer in dense_layers or (layer + 1) % step != 0
         for layer in range(layers)

@@ -60,9 +60,13 @@ class Ranged(Protocol):
 RuleT = TypeVar("RuleT", bound=Ranged)
 
 
+NEWEST = Version("999999")
+"""Stands for an unknown version, which takes the newest rules: newer than any release."""
+
+
 def holds(rule: Ranged, version: Version | None) -> bool:
-    """Whether a rule is true of a version. Of an unknown one it is: the newest rule is asked first."""
-    return rule.versions is None or version is None or in_range(version, rule.versions.value)
+    """Whether a rule is true of a version."""
+    return rule.versions is None or in_range(version or NEWEST, rule.versions.value)
 
 
 def first_that_holds(rules: tuple[RuleT, ...], version: Version | None) -> RuleT | None:

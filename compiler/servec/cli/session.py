@@ -21,14 +21,21 @@ def project_options(function: F) -> F:
     """The options of every verb that compiles."""
     for option in (
         click.option(
-            "-C", "--project", default=".", type=click.Path(), help="Folder to look for a project in."
+            "-C",
+            "--project",
+            default=".",
+            type=click.Path(),
+            help="Folder to look for a project in.",
         ),
         click.option(
             "--set", "sets", multiple=True, metavar="MODEL.KNOB=VALUE", help="Set a parameter."
         ),
         click.option("--strict", is_flag=True, help="An unknown engine version is an error."),
         click.option(
-            "--format", "style", type=click.Choice(("text", "json")), default="text",
+            "--format",
+            "style",
+            type=click.Choice(("text", "json")),
+            default="text",
             help="How findings are shown.",
         ),
     ):
@@ -60,9 +67,7 @@ class Session:
         """Compile the project as far as it goes."""
         if self.files is None:
             return None
-        return run(
-            self.files, self.findings, sets=self.sets, strict=self.strict, observe=observe
-        )
+        return run(self.files, self.findings, sets=self.sets, strict=self.strict, observe=observe)
 
     def close(self) -> int:
         """Show the findings and give the exit code."""

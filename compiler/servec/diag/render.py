@@ -77,8 +77,9 @@ def _window(text: str, start: int) -> tuple[str, int]:
 
 def _printable(text: str) -> str:
     """Control characters as visible ones of the same width, so that carets stay in their column."""
-    return "".join(character if character.isprintable() else "�" for character in
-                   text.replace("\t", " "))
+    return "".join(
+        character if character.isprintable() else "�" for character in text.replace("\t", " ")
+    )
 
 
 def _one_line(text: str) -> str:

@@ -1,7 +1,7 @@
 """emit: launches -> artifacts.
 
-    Launch(qwen3-8b) -> qwen3-8b/plan.json, qwen3-8b/bash/serve.sh, qwen3-8b/systemd/…,
-                        qwen3-8b/kubernetes/…; and infer_plans.yaml of all of them
+Launch(qwen3-8b) -> qwen3-8b/plan.json, qwen3-8b/bash/serve.sh, qwen3-8b/systemd/…,
+                    qwen3-8b/kubernetes/…; and infer_plans.yaml of all of them
 """
 
 from __future__ import annotations

@@ -140,7 +140,10 @@ def _probes(launch: Launch) -> dict[str, Tree]:
     period = PROBE_SECONDS
     return {
         "startupProbe": {
-            **get, "periodSeconds": period, **timeout, "failureThreshold": LOAD_SECONDS // period,
+            **get,
+            "periodSeconds": period,
+            **timeout,
+            "failureThreshold": LOAD_SECONDS // period,
         },
         "readinessProbe": {**get, "periodSeconds": period, **timeout, "failureThreshold": 3},
         "livenessProbe": {

@@ -103,8 +103,10 @@ def _print(value: object, depth: int, indent: str = "") -> str:
     """JSON, broken into lines down to a depth and wherever a list holds mappings."""
     deeper = indent + "  "
     if isinstance(value, dict) and value and depth > 0:
-        parts = [f"{deeper}{_leaf(key)}: {_print(item, depth - 1, deeper)}"
-                 for key, item in value.items()]
+        parts = [
+            f"{deeper}{_leaf(key)}: {_print(item, depth - 1, deeper)}"
+            for key, item in value.items()
+        ]
         return "{\n" + ",\n".join(parts) + f"\n{indent}}}"
     if isinstance(value, list) and value and isinstance(value[0], dict):
         parts = [deeper + _leaf(item) for item in value]

@@ -83,9 +83,7 @@ def _model(plan: Plan, lines: list[str], traces: dict[int, Trace]) -> None:
     values = {need.requirement: need.value for need in plan.needs}
     if values:
         lines.append("    serving_requirements:")
-        lines += [
-            f"      {name}: {_word(values[name])}" for name in REQUIREMENTS if name in values
-        ]
+        lines += [f"      {name}: {_word(values[name])}" for name in REQUIREMENTS if name in values]
 
 
 def _traced_topology(plan: Plan, first: int, traces: dict[int, Trace]) -> list[str]:

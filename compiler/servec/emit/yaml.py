@@ -49,9 +49,7 @@ def _mapping(
         _entry(f"{indent}{scalar(key)}:", value, indent, lines, traces)
 
 
-def _entry(
-    head: str, value: Tree, indent: str, lines: list[str], traces: dict[int, Trace]
-) -> None:
+def _entry(head: str, value: Tree, indent: str, lines: list[str], traces: dict[int, Trace]) -> None:
     if isinstance(value, Traced):
         lines.append(f"{head} {scalar(value.value)}")
         traces[len(lines)] = value.trace

@@ -49,18 +49,14 @@ VERSION = Text(re.compile(r"\S+\Z"), 'a version in quotes, as "0.29.0"')
 RANGE = Text(what='a range of versions, as ">=0.9,<0.12"')
 FLAG = Text(re.compile(r"-\S+\Z"), "a flag")
 TARGETS = Choice(("bash", "systemd", "kubernetes"))
-SPEC_TYPE = Choice(
-    ("chat", "gen"), {"instruct": "chat", "base": "gen"}, ("recipes", "a spec")
-)
+SPEC_TYPE = Choice(("chat", "gen"), {"instruct": "chat", "base": "gen"}, ("recipes", "a spec"))
 RECIPE_TYPE = Choice(
     ("instruct", "base"), {"chat": "instruct", "gen": "base"}, ("specs", "a recipe")
 )
 PRECISIONS = ("bf16", "fp16", "fp32", "fp8", "int8", "int4", "fp4", "mxfp4")
 PRECISION = Choice(PRECISIONS)
 ABSOLUTE = Text(re.compile(r"/[^\x00\s]*\Z"), "an absolute path without spaces")
-INSIDE = Text(
-    re.compile(r"(?!/)(?!(.*/)?\.\.(/|\Z))[^\x00]+\Z"), "a path inside the project"
-)
+INSIDE = Text(re.compile(r"(?!/)(?!(.*/)?\.\.(/|\Z))[^\x00]+\Z"), "a path inside the project")
 
 
 # --- specs ---------------------------------------------------------------------------------------

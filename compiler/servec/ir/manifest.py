@@ -194,7 +194,9 @@ class Manifest:
     algorithm_map: tuple[Item[At[str]], ...] = key(
         MapOf(TEXT), "the engine's own name of each", required=True
     )
-    hot_reload: At[bool] = key(Bool(), "whether a model can be changed while it runs", required=True)
+    hot_reload: At[bool] = key(
+        Bool(), "whether a model can be changed while it runs", required=True
+    )
     metrics_endpoint: MetricsEndpoint | None = key(Record(MetricsEndpoint), "where metrics are")
     dimension_map: tuple[Item[At[str]], ...] = key(
         MapOf(TEXT), "benchmark dimension to the suffix of a variable"

@@ -65,8 +65,8 @@ class Unmet:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything decided about one served model. `settings` are in the order of the command line,
-    the topology's among them."""
+    """Everything decided about one served model. `settings`: the topology's, then derived ones,
+    then each knob in the order of its first definition in the layers."""
 
     subject: Subject
     topology: Topology

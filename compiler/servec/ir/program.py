@@ -1,7 +1,7 @@
 """Names resolved: every declaration knows the engine, accelerator, recipe and facts it speaks of.
 
-    spec `qwen3-8b: {engine: vllm, image: …:v0.29.0, hardware: H100-80G}`
-      -> Server(variants=(Subject(engine=Engine vllm, version=0.29.0, accelerator=H100-80G, …),))
+spec `qwen3-8b: {engine: vllm, image: …:v0.29.0, hardware: H100-80G}`
+  -> Server(variants=(Subject(engine=Engine vllm, version=0.29.0, accelerator=H100-80G, …),))
 """
 
 from __future__ import annotations

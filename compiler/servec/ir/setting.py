@@ -87,7 +87,7 @@ class Judged(NamedTuple):
 
 
 class Group(Enum):
-    """Which part of the command line a setting is; the order is the order of the parts."""
+    """Which part of the command line a setting is."""
 
     OWN = "own"
     TOPOLOGY = "topology"

@@ -100,7 +100,17 @@ class OrNull:
 
 
 Shape: TypeAlias = (
-    Text | Bool | Int | Number | Choice | Anything | ListOf | MapOf | Parameters | Record | Either
+    Text
+    | Bool
+    | Int
+    | Number
+    | Choice
+    | Anything
+    | ListOf
+    | MapOf
+    | Parameters
+    | Record
+    | Either
     | OrNull
 )
 

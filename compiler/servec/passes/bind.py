@@ -1,8 +1,8 @@
 """bind: names -> what they name.
 
-    qwen3-8b: {engine: vllm, image: vllm/vllm-openai:v0.29.0, hardware: NVIDIA H100 80GB HBM3}
-      -> Subject(engine=Engine(vllm), version=0.29.0 (image catalogue), accelerator=H100-80G,
-                 precision=bf16 (facts), recipe=qwen3-8b (family qwen3, 8 billion parameters))
+qwen3-8b: {engine: vllm, image: vllm/vllm-openai:v0.29.0, hardware: NVIDIA H100 80GB HBM3}
+  -> Subject(engine=Engine(vllm), version=0.29.0 (image catalogue), accelerator=H100-80G,
+             precision=bf16 (facts), recipe=qwen3-8b (family qwen3, 8 billion parameters))
 """
 
 from __future__ import annotations
@@ -86,8 +86,10 @@ def _is_one_kind(model: decl.Model, findings: Findings) -> bool:
     ]
     for name in others:
         value = getattr(model, name)
-        span = value[0].span if isinstance(value, tuple) and isinstance(value[0], decl.Adapter) else (
-            value.span if hasattr(value, "span") else model.name.span
+        span = (
+            value[0].span
+            if isinstance(value, tuple) and isinstance(value[0], decl.Adapter)
+            else (value.span if hasattr(value, "span") else model.name.span)
         )
         findings.add(codes.MIXED_MODEL, span, key=name, kind=kind)
     return not others

@@ -243,9 +243,7 @@ class Binder:
 
     def missing(self, model: decl.Model, key: str, advice: str) -> None:
         where = f"`models.{model.name.value}`"
-        self.findings.add(
-            codes.MISSING_KEY, model.name.span, where=where, key=key, advice=advice
-        )
+        self.findings.add(codes.MISSING_KEY, model.name.span, where=where, key=key, advice=advice)
 
     def no_fact(self, model: decl.Model, fact: str, advice: str) -> None:
         place = model.checkpoint or model.name

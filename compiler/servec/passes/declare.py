@@ -1,7 +1,7 @@
 """declare: located values -> typed declarations.
 
-    Map(engine: "vlm" @ 3:13, gpu: 8 @ 4:5) -> Model(engine=At("vlm", 3:13)), and a finding:
-      SV0201 at 4:5: unknown key `gpu`; did you mean `gpus`?
+Map(engine: "vlm" @ 3:13, gpu: 8 @ 4:5) -> Model(engine=At("vlm", 3:13)), and a finding:
+  SV0201 at 4:5: unknown key `gpu`; did you mean `gpus`?
 """
 
 from __future__ import annotations

@@ -193,5 +193,3 @@ def _no_flag(plan: Plan, what: str, knob: str, findings: Findings) -> None:
     setting = plan.setting(knob)
     span: Span | None = setting.winner.origin.span if setting else None
     findings.add(codes.NO_FLAG, span, engine=plan.subject.engine.name, what=what)
-
-

@@ -23,8 +23,6 @@ from servec.passes.layer_topology import settle_topology
 from servec.passes.require import is_met
 from servec.source.located import Plain
 
-GROUP_ORDER = {group: index for index, group in enumerate(Group)}
-
 
 def run(drafts: tuple[Draft, ...], sources: decl.Sources, findings: Findings) -> tuple[Plan, ...]:
     policy = sources.project.requirement_conflicts
@@ -55,8 +53,8 @@ class _Layer:
             settings.append(setting)
         if topology is None:
             return None
-        ordered = tuple(sorted([*topology[1], *settings], key=lambda setting: GROUP_ORDER[setting.group]))
-        return Plan(draft.subject, topology[0], ordered, draft.needs, tuple(unmet))
+        all_settings = (*topology[1], *settings)
+        return Plan(draft.subject, topology[0], all_settings, draft.needs, tuple(unmet))
 
     def topology(self, definitions: Iterable[Definition]) -> dict[str, Setting]:
         """The settings of the topology's keys that something says, by key."""

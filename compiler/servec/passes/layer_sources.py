@@ -8,7 +8,6 @@ from servec.catalog.engines import EngineAt, negated
 from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.ir import decl
-
 from servec.ir.program import Subject
 from servec.ir.setting import Definition, Origin, Rank
 from servec.source.located import Map, Node, Plain, plain
@@ -18,9 +17,7 @@ TOPOLOGY = "topology."
 """What stands before a topology key's name among the knobs."""
 
 
-def definitions_of(
-    subject: Subject, sources: decl.Sources, findings: Findings
-) -> list[Definition]:
+def definitions_of(subject: Subject, sources: decl.Sources, findings: Findings) -> list[Definition]:
     """All definitions of one subject but those of requirements and of the topology's formula."""
     engine = subject.engine.at(subject.version.version)
     layers = list(_recipe(subject, engine, findings))
@@ -159,5 +156,3 @@ def _sets(subject: Subject, engine: EngineAt, sources: decl.Sources) -> Iterator
 
 def _path(subject: Subject) -> str:
     return f"{subject.file} models.{subject.model.name.value}"
-
-

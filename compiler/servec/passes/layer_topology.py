@@ -1,6 +1,6 @@
 """layer, the topology: what was said of it, the formula, and the GPUs -> tp, pp, dp and the rest.
 
-    formula tp 2, topology: {tp: 4}, 8 GPUs -> tp 4 (spec override), dp 2 (derived: 8 GPUs ÷ (4·1))
+formula tp 2, topology: {tp: 4}, 8 GPUs -> tp 4 (spec override), dp 2 (derived: 8 GPUs ÷ (4·1))
 """
 
 from __future__ import annotations
@@ -110,8 +110,9 @@ class _Topology:
             self.settings["tp"] = derived
             return formula
         history = setting.history + tuple(
-            Judged(item.definition, Outcome.AGREES if setting.value == formula else
-                   Outcome.OVERRULED)
+            Judged(
+                item.definition, Outcome.AGREES if setting.value == formula else Outcome.OVERRULED
+            )
             for item in (derived.history if derived else ())
         )
         self.settings["tp"] = Setting(Group.TOPOLOGY, history)

@@ -87,9 +87,7 @@ class _Reader:
                 null = isinstance(node, At) and node.value is None
                 return node if null else self.value(inner, node, path, key)
 
-    def whole(
-        self, shape: Shape, node: Node, path: Path, minimum: int, maximum: int | None
-    ) -> Any:
+    def whole(self, shape: Shape, node: Node, path: Path, minimum: int, maximum: int | None) -> Any:
         if not isinstance(node, At) or type(node.value) is not int:
             return self.wrong(shape, node, path)
         if node.value < minimum or (maximum is not None and node.value > maximum):
@@ -230,13 +228,9 @@ class _Reader:
         return HOLE
 
     def add_wrong(self, span: Span, path: Path, expected: str, found: str) -> None:
-        self.findings.add(
-            codes.WRONG_TYPE, span, where=_where(path), wanted=expected, found=found
-        )
+        self.findings.add(codes.WRONG_TYPE, span, where=_where(path), wanted=expected, found=found)
 
-    def bad(
-        self, node: At[Any], path: Path, expected: str, suggestion: str | None = None
-    ) -> _Hole:
+    def bad(self, node: At[Any], path: Path, expected: str, suggestion: str | None = None) -> _Hole:
         self.findings.add(
             codes.BAD_VALUE,
             node.span,

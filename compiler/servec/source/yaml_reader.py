@@ -97,9 +97,7 @@ class _Reader:
             return At(event.value, span)
         value = resolve(event.value)
         if type(value) is Ambiguous:
-            self.findings.add(
-                codes.AMBIGUOUS_SCALAR, span, text=event.value, instead=value.instead
-            )
+            self.findings.add(codes.AMBIGUOUS_SCALAR, span, text=event.value, instead=value.instead)
             return At(event.value, span)
         return At(value, span)
 
@@ -174,9 +172,11 @@ def _said(error: yaml.MarkedYAMLError) -> str:
 
 
 def _unprintable(error: Any) -> str:
-    return f"the character U+{ord(error.character):04X} is not allowed in YAML" if isinstance(
-        error.character, str
-    ) else "a byte that is not UTF-8"
+    return (
+        f"the character U+{ord(error.character):04X} is not allowed in YAML"
+        if isinstance(error.character, str)
+        else "a byte that is not UTF-8"
+    )
 
 
 def _place(file: str, text: str, position: int) -> Span:

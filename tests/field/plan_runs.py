@@ -1,0 +1,108 @@
+"""Rows of whole runs: models, GPUs and checkpoints in; parameters, topology, argv, file out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import servec
+
+from tests.field.argv import compare, flags
+from tests.field.project import compile_models, differ, errors, parameters
+from tests.field.rows import Row
+
+EXEMPT: dict[str, str] = {}
+
+
+def check(row: Row) -> list[str]:
+    expect = row["expect"]
+    needs = _required(row)
+    result = compile_row(row, needs)
+    if not expect["ok"]:
+        return [] if errors(result) else ["no error, and the row has one"]
+    if errors(result):
+        return errors(result)
+    problems: list[str] = []
+    launches = {launch.plan.name: launch for launch in result.launches}
+    for name, model in expect["models"].items():
+        if name not in launches:
+            problems.append(f"no plan `{name}`")
+            continue
+        problems += _model(name, model, launches[name], bool(needs.get(name)))
+    if not any(needs.values()):
+        body = _body(result.artifacts["infer_plans.yaml"].decode())
+        if body != expect["infer_plans_yaml"]:
+            problems += differ("infer_plans.yaml", expect["infer_plans_yaml"], body)
+    return problems
+
+
+def compile_row(row: Row, needs: dict[str, dict[str, Any]]) -> servec.Result:
+    """The row's models as a spec; its tasks only where they require something."""
+    inputs, types = row["inputs"], row["expect"].get("models", {})
+    deterministic = inputs["config"].get("deterministic") or inputs.get("deterministic_flag")
+    models: dict[str, dict[str, Any]] = {}
+    for name, config in inputs["config"]["models"].items():
+        if "base" in config:
+            models[name] = {key: config[key] for key in ("base", "type") if key in config}
+            continue
+        infer = config.get("infer", {})
+        model: dict[str, Any] = {"checkpoint": infer.get("checkpoint") or config.get("path")}
+        kind = types[name]["model_type"] if name in types else config.get("type")
+        model |= {"type": kind} if kind else {}
+        model |= {"engine": infer["backend"]} if "backend" in infer else {}
+        model |= {key: infer[key] for key in ("recipe", "overrides", "env") if infer.get(key)}
+        model |= {"deterministic": True} if deterministic else {}
+        if inputs["gpu"]:
+            model |= {"hardware": inputs["gpu"]["model"], "gpus": inputs["gpu"]["count"]}
+        models[name] = model
+    tasks = {
+        f"task-{name}": {"model": name, "requires": required}
+        for name, required in needs.items()
+        if required
+    }
+    return compile_models(models, tasks=tasks, configs=inputs.get("checkpoints"))
+
+
+def _required(row: Row) -> dict[str, dict[str, Any]]:
+    """What the row's tasks require of each model; `false` and null are nothing."""
+    found = row["expect"].get("requirements") or {}
+    return {
+        name: {key: value for key, value in required.items() if value}
+        for name, required in found.items()
+    }
+
+
+def _model(name: str, expect: dict[str, Any], launch: Any, has_needs: bool) -> list[str]:
+    plan = launch.plan
+    topology = plan.topology._asdict()
+    engine = plan.subject.engine.name
+    problems = [
+        *differ(f"{name} parameters", expect["engine_params"], parameters(plan)),
+        *differ(
+            f"{name} topology",
+            expect["topology"],
+            {key: topology[key] for key in expect["topology"]},
+        ),
+        *differ(f"{name} devices", expect["device_count"], plan.topology.gpus),
+        *differ(f"{name} replicas", expect["replicas"], plan.topology.replicas),
+        *differ(f"{name} environment", expect["env"], {v.name: v.value for v in launch.env}),
+    ]
+    if not has_needs:
+        problems += compare(engine, expect["argv"], list(launch.argv))
+        problems += _order(engine, expect, list(launch.argv))
+    return problems
+
+
+def _order(engine: str, expect: dict[str, Any], argv: list[str]) -> list[str]:
+    """Flags of engine parameters stand in the same order on both command lines."""
+    names = {"--" + name.replace("_", "-") for name, _ in expect["engine_params"]}
+    names -= {"--host", "--port", "--served-model-name"}
+    orders = [
+        [flag[0] for flag in flags(engine, line)[1] if flag[0] in names]
+        for line in (expect["argv"], argv)
+    ]
+    return differ("order of flags", orders[0], orders[1])
+
+
+def _body(text: str) -> str:
+    lines = text.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("#"))

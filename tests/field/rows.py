@@ -1,0 +1,49 @@
+"""Reading files of cases and judging rows; a row is never softened to pass."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+KINDS = ("recipe_layers", "plan_runs", "requirement_rules")
+Row = dict[str, Any]
+
+
+class Kind(Protocol):
+    """A module for one form of rows."""
+
+    EXEMPT: dict[str, str]
+
+    def check(self, row: Row) -> list[str]:
+        """What differs; nothing where the row holds."""
+
+
+@dataclass
+class Result:
+    """How the rows of one file fared."""
+
+    passed: int = 0
+    failed: dict[str, list[str]] = field(default_factory=dict)
+    exempt: dict[str, str] = field(default_factory=dict)
+
+
+def read(path: Path) -> list[Row]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+
+
+def judge(kind: Kind, rows: list[Row]) -> Result:
+    """Rows with a quirk of the system they came from are exempt, and those a module names."""
+    result = Result()
+    for row in rows:
+        reason = kind.EXEMPT.get(row["id"]) or row.get("quirk")
+        if reason:
+            result.exempt[row["id"]] = reason
+            continue
+        problems = kind.check(row)
+        if problems:
+            result.failed[row["id"]] = problems
+        else:
+            result.passed += 1
+    return result
