@@ -1,1 +1,1 @@
-"""Typed access to facts: engines, accelerators, images, recipes, models. Everything with a source."""
+"""Typed access to facts: engines, accelerators, images, recipes, models; each with a source."""

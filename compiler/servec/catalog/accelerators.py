@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from servec.ir.decl import Accelerator
+from servec.ir.knowledge import Accelerator
 
 # Words of a product string that say nothing about which accelerator it is: whose it is, and in
 # which form it is mounted.

@@ -14,10 +14,11 @@ from servec.catalog.images import ImageTable
 from servec.catalog.recipes import RecipeTable
 from servec.diag import codes
 from servec.diag.findings import Findings
-from servec.ir import decl
+from servec.diag.suggest import nearest
+from servec.ir import knowledge
 from servec.ir.manifest import Manifest
 from servec.source.files import Files
-from servec.source.located import Map, Span
+from servec.source.located import At, Map, Span
 from servec.source.shipped import MARK
 from servec.source.typed import read_record
 
@@ -71,20 +72,65 @@ class Catalog:
 
     @cached_property
     def accelerators(self) -> AcceleratorTable:
-        return AcceleratorTable(self._table("catalogs/accelerators.yaml", decl.Accelerators))
+        return AcceleratorTable(self._table("catalogs/accelerators.yaml", knowledge.Accelerators))
 
     @cached_property
-    def instances(self) -> dict[str, decl.Instance]:
-        return self._table("catalogs/instances.yaml", decl.Instances)
+    def instances(self) -> dict[str, knowledge.Instance]:
+        return self._table("catalogs/instances.yaml", knowledge.Instances)
 
     @cached_property
     def images(self) -> ImageTable:
-        return ImageTable(self._table("catalogs/images.yaml", decl.Images))
+        return ImageTable(self._table("catalogs/images.yaml", knowledge.Images))
 
     @cached_property
     def recipes(self) -> RecipeTable:
         own, shipped = self.files.listing("recipes")
-        return RecipeTable(self._records(own + shipped, decl.RecipeFile), self.findings)
+        mine = self._records(own, knowledge.RecipeFile)
+        for file in mine:
+            for item in file.recipes:
+                self._check_names(item.value)
+        theirs = self._records(shipped, knowledge.RecipeFile)
+        return RecipeTable([*mine, *theirs], self.findings)
+
+    def _check_names(self, recipe: knowledge.Recipe) -> None:
+        """A leaf under a name that nothing has would never be used, so it is a mistake."""
+        engines = [item.key for item in recipe.tested_versions]
+        for accelerator in recipe.hardware:
+            if accelerator.key.value not in self.accelerators.by_key:
+                self.unknown_accelerator(accelerator.key)
+            engines += [item.key for precision in accelerator.value for item in precision.value]
+        engines += [item.key for kind in recipe.capabilities for item in kind.value]
+        for issue in recipe.known_issues:
+            if isinstance(issue, knowledge.KnownIssue) and issue.engine is not None:
+                engines.append(issue.engine)
+        for engine in engines:
+            if engine.value not in self.engine_names:
+                self.unknown_engine(engine)
+
+    def unknown_engine(self, name: At[str]) -> None:
+        self.findings.add(
+            codes.UNKNOWN_ENGINE,
+            name.span,
+            name=name.value,
+            known=self.known_engines,
+            suggestion=nearest(name.value, self.engine_names),
+        )
+
+    @property
+    def known_engines(self) -> str:
+        return "known engines: " + ", ".join(self.engine_names)
+
+    def unknown_accelerator(self, name: At[str]) -> None:
+        keys = list(self.accelerators.by_key)
+        suggestion = nearest(name.value, keys) or nearest(name.value, self.instances)
+        known = "" if suggestion else "known accelerators: " + ", ".join(keys)
+        self.findings.add(
+            codes.UNKNOWN_ACCELERATOR,
+            name.span,
+            name=name.value,
+            known=known,
+            suggestion=suggestion,
+        )
 
     def model_facts(self, checkpoint: str) -> Map | None:
         """A catalogued model's facts: catalogs/models/<organisation>.yaml, by checkpoint."""

@@ -9,22 +9,22 @@ from __future__ import annotations
 
 from servec.catalog.references import parse_reference, version_of_tag
 from servec.catalog.versions import EngineVersion, parse_version
-from servec.ir import decl
+from servec.ir import knowledge
 
 
 class ImageTable:
     """The image catalogue."""
 
-    def __init__(self, images: dict[str, decl.Image]) -> None:
+    def __init__(self, images: dict[str, knowledge.Image]) -> None:
         self.by_reference = images
-        self._by_tag: dict[tuple[str, str], decl.Image] = {}
-        self._by_place: dict[tuple[str, str], decl.Image] = {}
+        self._by_tag: dict[tuple[str, str], knowledge.Image] = {}
+        self._by_place: dict[tuple[str, str], knowledge.Image] = {}
         for name, image in images.items():
             reference = parse_reference(name)
             self._by_tag.setdefault((image.engine.value, reference.tag), image)
             self._by_place.setdefault((reference.repository, reference.tag), image)
 
-    def find(self, engine: str, text: str) -> tuple[decl.Image, str] | None:
+    def find(self, engine: str, text: str) -> tuple[knowledge.Image, str] | None:
         """The catalogue's entry of an image, and how it was found."""
         reference = parse_reference(text)
         exact = self.by_reference.get(reference.name) or self.by_reference.get(text)

@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 
 from servec.diag import codes
 from servec.diag.findings import Findings
-from servec.ir import decl
+from servec.ir import knowledge
 
 
 class RecipeTable:
     """All recipes. The project's own come first and replace shipped ones of the same name."""
 
-    def __init__(self, files: Iterable[decl.RecipeFile], findings: Findings) -> None:
-        self.by_name: dict[str, decl.Recipe] = {}
-        self.by_family: dict[str, list[decl.Recipe]] = {}
+    def __init__(self, files: Iterable[knowledge.RecipeFile], findings: Findings) -> None:
+        self.by_name: dict[str, knowledge.Recipe] = {}
+        self.by_family: dict[str, list[knowledge.Recipe]] = {}
         self.architectures: list[tuple[str, str, str]] = []  # architecture, part of a name, family
         for file in files:
             family = file.family.value
             for item in file.architectures:
-                if isinstance(item, decl.NamedArchitecture):
+                if isinstance(item, knowledge.NamedArchitecture):
                     self.architectures.append((item.architecture.value, item.name.value, family))
                 else:
                     self.architectures.append((item.value, "", family))
@@ -35,7 +36,7 @@ class RecipeTable:
             recipes.sort(key=lambda recipe: recipe.size_range[0].value)
             _check_ranges(recipes, findings)
 
-    def _add(self, family: str, recipe: decl.Recipe, findings: Findings) -> None:
+    def _add(self, family: str, recipe: knowledge.Recipe, findings: Findings) -> None:
         name = recipe.name.value
         known = self.by_name.get(name)
         if known is not None:
@@ -54,7 +55,7 @@ class RecipeTable:
                 return family
         return None
 
-    def match(self, family: str, billions: float) -> decl.Recipe | None:
+    def match(self, family: str, billions: float) -> knowledge.Recipe | None:
         """The family's recipe for a size, or None."""
         for recipe in self.by_family.get(family, ()):
             low, high = recipe.size_range
@@ -81,11 +82,11 @@ def _squeezed(text: str) -> str:
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
-def _shipped(recipe: decl.Recipe) -> bool:
+def _shipped(recipe: knowledge.Recipe) -> bool:
     return recipe.span.file.startswith("servec:")
 
 
-def _check_ranges(recipes: list[decl.Recipe], findings: Findings) -> None:
+def _check_ranges(recipes: list[knowledge.Recipe], findings: Findings) -> None:
     for recipe in recipes:
         low, high = recipe.size_range
         if low.value >= high.value:
@@ -96,7 +97,7 @@ def _check_ranges(recipes: list[decl.Recipe], findings: Findings) -> None:
                 problem=f"[{low.value:g}, {high.value:g}) holds nothing",
                 advice="write the lower bound first; the upper one is not part of the range",
             )
-    for before, recipe in zip(recipes, recipes[1:], strict=False):
+    for before, recipe in pairwise(recipes):
         end, start = before.size_range[1], recipe.size_range[0]
         if start.value < end.value and _shipped(before) == _shipped(recipe):
             findings.add(

@@ -1,6 +1,6 @@
 """The command line: one module a verb, imported when the verb is called.
 
-Exit codes: 0 fine, 1 findings or a difference, 2 wrong usage, 3 a defect of servec, 130 interrupted.
+Exit codes: 0 fine, 1 findings or a difference, 2 wrong usage, 3 a defect of servec, 130 stopped.
 """
 
 from __future__ import annotations

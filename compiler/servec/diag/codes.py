@@ -1,7 +1,7 @@
 """Every code, in one table: what it is called, what it says, what to do.
 
-Hundreds are the compiler's stages: 01 reading, 02 declarations, 03 binding and sizing, 04 layers,
-05 requirements, 06 gates, 07 lowering and artifacts, 08 the output folder, 09 projects and commands.
+Hundreds are stages: 01 reading, 02 declarations, 03 binding and sizing, 04 layers,
+05 requirements, 06 gates, 07 artifacts, 08 the output folder, 09 projects and commands.
 A code has a page in docs/findings/ and an example in tests/mistakes/; a number is never used again.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from servec.diag.findings import Code, Severity
 
+# fmt: off  (a table reads best as one)
 ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 
 # --- 01: reading ---------------------------------------------------------------------------------

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import TypeAlias
 
 from servec.source.located import Span
+
+Places: TypeAlias = tuple[tuple[Span, str], ...]
 
 
 class Severity(IntEnum):
@@ -48,7 +51,7 @@ class Finding:
     severity: Severity
     span: Span | None
     arguments: tuple[tuple[str, object], ...]
-    also: tuple[tuple[Span, str], ...] = ()
+    also: Places = ()
     suggestion: str | None = None
 
     @property
@@ -82,7 +85,7 @@ class Findings:
         code: Code,
         span: Span | None,
         *,
-        also: tuple[Span, str] | tuple[tuple[Span, str], ...] = (),
+        also: tuple[Span, str] | Places = (),
         suggestion: str | None = None,
         severity: Severity | None = None,
         **arguments: object,
@@ -94,7 +97,7 @@ class Findings:
             severity or code.severity,
             span,
             tuple(arguments.items()),
-            places,  # type: ignore[arg-type]
+            places,
             suggestion,
         )
         self._found[finding] = None

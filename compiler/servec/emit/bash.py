@@ -52,7 +52,7 @@ class Wrappers:
         """serve.sh of a launch, or None with a finding where the engine's template is broken."""
         path = launch.plan.subject.engine.wrapper
         argv = [INDENT + quoted(group.words) for group in launch.command]
-        exports = [f"export {name}={quote(value)}" for name, value, _ in launch.env]
+        exports = [f"export {item.name}={quote(item.value)}" for item in launch.env]
         try:
             if path not in self._texts:
                 self._templates  # noqa: B018  (the frame is read first)
@@ -66,22 +66,23 @@ class Wrappers:
             )
         except TemplateError as error:
             line = error.lineno if isinstance(error, TemplateSyntaxError) else 1
-            return self._broken(launch, line, str(error))
+            self._broken(launch, line, str(error))
+            return None
         traces = self._traces(launch, text, argv, exports)
         if traces is None:
-            return self._broken(launch, 1, "the template does not place `argv` and `exports`")
+            self._broken(launch, 1, "the template does not place `argv` and `exports`")
+            return None
         return Artifact(f"{launch.plan.name}/bash/serve.sh", text, executable=True, traces=traces)
 
     def _traces(
         self, launch: Launch, text: str, argv: list[str], exports: list[str]
     ) -> dict[int, Trace] | None:
         """What each line of the command and the environment came from."""
-        name = launch.plan.name
         start = _line_of(text, argv)
         if start is None:
             return None
         traces = {
-            start + index: Trace(name, group.setting, group.rule)
+            start + index: Trace(group.setting, group.origin)
             for index, group in enumerate(launch.command)
         }
         if exports:
@@ -89,7 +90,7 @@ class Wrappers:
             if first is None:
                 return None
             for index, variable in enumerate(launch.env):
-                traces[first + index] = Trace(name, None, variable.where)
+                traces[first + index] = Trace(None, variable.origin)
         return traces
 
     def _broken(self, launch: Launch, line: int, problem: str) -> None:

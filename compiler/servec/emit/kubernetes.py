@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from servec.emit.header import header
 from servec.emit.yaml import Traced, Tree, print_yaml
-from servec.ir import decl
+from servec.ir import decl, knowledge
 from servec.ir.artifact import Artifact, Trace
 from servec.ir.launch import Launch
+from servec.ir.setting import Origin, Setting
 
 # Resource names of the vendors' device plugins.
 GPU_RESOURCES = {
@@ -25,7 +26,9 @@ PROBE_SECONDS = 10
 DRAIN_SECONDS = 120
 
 
-def gpu_resource(accelerator: decl.Accelerator, site: decl.KubernetesSite | None) -> str | None:
+def gpu_resource(
+    accelerator: knowledge.Accelerator, site: decl.KubernetesSite | None
+) -> str | None:
     """The name that a pod asks for its GPUs by, or None where neither site nor vendor gives one."""
     if site and site.gpu_resource:
         return site.gpu_resource.value
@@ -60,13 +63,12 @@ def _selector(launch: Launch) -> dict[str, Tree]:
 def _deployment(launch: Launch, site: decl.KubernetesSite | None) -> dict[str, Tree]:
     replicas = launch.plan.setting("topology.replicas")
     count = launch.plan.topology.replicas
-    trace = Trace(launch.plan.name, replicas, "")
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": launch.plan.name, "labels": _labels(launch)},
         "spec": {
-            "replicas": Traced(count, trace) if replicas else count,
+            "replicas": _traced(count, replicas, None) if replicas else count,
             "selector": {"matchLabels": _selector(launch)},
             # GPUs have no spare: a new server starts where an old one has gone.
             "strategy": {
@@ -97,15 +99,16 @@ def _pod(launch: Launch, site: decl.KubernetesSite | None) -> dict[str, Tree]:
 def _container(launch: Launch, site: decl.KubernetesSite | None) -> dict[str, Tree]:
     subject = launch.plan.subject
     image, resource = subject.image, gpu_resource(subject.accelerator, site)
-    assert image is not None and resource is not None
-    name = launch.plan.name
+    assert image is not None
+    assert resource is not None
+    model = f"{subject.file} models.{subject.model.name.value}"
     program, *rest = launch.command
     container: dict[str, Tree] = {
         "name": "server",
-        "image": Traced(image.value, Trace(name, None, f"`image` {image.span}")),
-        "command": [Traced(word, Trace(name, None, program.rule)) for word in program.words],
+        "image": _traced(image.value, None, Origin(image.span, f"{model}.image")),
+        "command": [_traced(word, None, program.origin) for word in program.words],
         "args": [
-            Traced(_literal(word), Trace(name, group.setting, group.rule))
+            _traced(_literal(word), group.setting, group.origin)
             for group in rest
             for word in group.words
         ],
@@ -114,7 +117,7 @@ def _container(launch: Launch, site: decl.KubernetesSite | None) -> dict[str, Tr
         container["env"] = [
             {
                 "name": variable.name,
-                "value": Traced(_literal(variable.value), Trace(name, None, variable.where)),
+                "value": _traced(_literal(variable.value), None, variable.origin),
             }
             for variable in launch.env
         ]
@@ -176,6 +179,13 @@ def _kustomization(site: decl.KubernetesSite | None) -> dict[str, Tree]:
         tree["namespace"] = site.namespace.value
     tree["resources"] = ["deployment.yaml", "service.yaml"]
     return tree
+
+
+def _traced(value: str | int, setting: Setting | None, origin: Origin | None) -> Traced:
+    if origin is None:
+        assert setting is not None
+        origin = setting.winner.origin
+    return Traced(value, Trace(setting, origin))
 
 
 def _literal(word: str) -> str:

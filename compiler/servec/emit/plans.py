@@ -72,7 +72,7 @@ def _model(plan: Plan, lines: list[str], traces: dict[int, Trace]) -> None:
     lines.append("      engine_params:" if parameters else "      engine_params: {}")
     for setting in parameters:
         winner = setting.winner
-        traces[len(lines) + 1] = Trace(plan.name, setting, "")
+        traces[len(lines) + 1] = Trace(setting, setting.winner.origin)
         lines += _entry(winner.name, winner.written, 4)
     lines += [
         "      scaling: null",
@@ -99,7 +99,7 @@ def _traced_topology(plan: Plan, first: int, traces: dict[int, Trace]) -> list[s
     for index, (key, _) in enumerate(values):
         setting = plan.setting(f"topology.{key}")
         if setting is not None:
-            traces[first + index] = Trace(plan.name, setting, "")
+            traces[first + index] = Trace(setting, setting.winner.origin)
     return [f"        {key}: {_word(value)}" for key, value in values]
 
 

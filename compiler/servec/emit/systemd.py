@@ -6,13 +6,16 @@ and systemd.service(5): `%` is doubled everywhere, `$` and backslash in command 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from servec.emit.header import header
 from servec.ir import decl
 from servec.ir.artifact import Artifact, Trace
 from servec.ir.launch import Launch
+from servec.ir.setting import Origin
 
+BARE = re.compile(r"[A-Za-z0-9_./:@+,=-]+\Z")
 Section = tuple[str, Sequence[tuple[str, str]]]
 FOLDER = "/opt/servec"
 ENVIRONMENT = "/etc/servec"
@@ -58,7 +61,7 @@ def unit(launch: Launch, site: decl.SystemdSite | None) -> Artifact:
     )
     comments = header(plan)
     text = print_unit(comments, sections)
-    trace = Trace(plan.name, None, "servec.yaml `systemd:`, or the default of the target")
+    trace = Trace(None, Origin(site.span if site else None, "", "how servec writes units"))
     lines = range(len(comments) + 1, text.count("\n") + 1)
     path = f"{plan.name}/systemd/{plan.name}.service"
     return Artifact(path, text, traces=dict.fromkeys(lines, trace))
@@ -100,9 +103,8 @@ def command(words: Sequence[str]) -> str:
 
 
 def _word(text: str) -> str:
-    if text and all(character.isalnum() or character in "_-./:@+,=" for character in text):
-        if text.isascii():
-            return text
+    if BARE.match(text):
+        return text
     return '"' + literal(_c_escaped(text)).replace("$", "$$") + '"'
 
 

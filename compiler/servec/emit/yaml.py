@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from servec.ir.artifact import Trace
 from servec.source.scalars import canonical_float
 
 
-class Traced(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Traced:
     """A leaf that knows what it came from."""
 
     value: str | int
     trace: Trace
 
 
-Tree: TypeAlias = "str | int | float | bool | None | Traced | Sequence[Tree] | Mapping[str, Tree]"
+Tree: TypeAlias = "str | int | float | bool | Traced | Sequence[Tree] | Mapping[str, Tree] | None"
 
 PLAIN = re.compile(r"(?:[A-Za-z/][A-Za-z0-9_./@+-]*(?::[A-Za-z0-9_./@+-]+)*|--[a-z][a-z0-9-]*)\Z")
 NOT_TEXT = frozenset(
@@ -59,7 +61,7 @@ def _entry(head: str, value: Tree, indent: str, lines: list[str], traces: dict[i
             return
         lines.append(head)
         _mapping(value, indent + "  ", lines, traces)
-    elif isinstance(value, Sequence) and not isinstance(value, str):
+    elif not isinstance(value, str) and isinstance(value, Sequence):
         if not value:
             lines.append(f"{head} []")
             return
@@ -77,7 +79,7 @@ def _sequence(
             first = len(lines)
             _mapping(item, indent + "  ", lines, traces)
             lines[first] = f"{indent}- {lines[first][len(indent) + 2 :]}"
-        elif isinstance(item, Sequence) and not isinstance(item, str | Traced) and item:
+        elif isinstance(item, Sequence) and not isinstance(item, str) and item:
             first = len(lines)
             _sequence(item, indent + "  ", lines, traces)
             lines[first] = f"{indent}- {lines[first][len(indent) + 2 :]}"

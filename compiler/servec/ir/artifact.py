@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from servec.ir.setting import Setting
+from servec.ir.setting import Origin, Setting
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What a line of an artifact came from: a setting with its history, or a rule."""
+    """What a line of an artifact came from: a setting with its history, or an origin alone."""
 
-    model: str
     setting: Setting | None
-    rule: str
+    origin: Origin
 
 
 @dataclass(frozen=True, slots=True)

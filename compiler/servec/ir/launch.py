@@ -6,23 +6,30 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from servec.ir.plan import Plan
-from servec.ir.setting import Setting
+from servec.ir.setting import Origin, Setting
 
 
 class Words(NamedTuple):
-    """A flag and its values, or a bare word; `setting` or `rule` says why it is there."""
+    """A flag and its values, or a bare word: of a setting, or else of the origin that it has."""
 
     words: tuple[str, ...]
     setting: Setting | None
-    rule: str = ""
+    own_origin: Origin | None = None
+
+    @property
+    def origin(self) -> Origin:
+        if self.setting is not None:
+            return self.setting.winner.origin
+        assert self.own_origin is not None
+        return self.own_origin
 
 
 class Variable(NamedTuple):
-    """A variable of the environment; `where` is the source that it comes from."""
+    """A variable of the environment."""
 
     name: str
     value: str
-    where: str
+    origin: Origin
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a manifest declares: all that is known of an engine, as data (serve.d/<engine>/manifest.yaml).
+"""What a manifest declares: all that is known of an engine (serve.d/<engine>/manifest.yaml).
 
 Lists of rules that carry `versions` are ordered, the newest first: the first whose range has the
 engine's version holds, and an unknown version takes the first.

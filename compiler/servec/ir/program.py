@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from servec.catalog.models import Facts
 from servec.catalog.versions import EngineVersion
-from servec.ir import decl
+from servec.ir import decl, knowledge
 from servec.source.located import At
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ class Subject:
     engine: Engine
     version: EngineVersion
     image: At[str] | None
-    accelerator: decl.Accelerator
+    accelerator: knowledge.Accelerator
     gpus: int | None
     facts: Facts
     model_type: str
     precision: str | None
-    recipe: decl.Recipe | None
+    recipe: knowledge.Recipe | None
     recipe_choice: str
 
 

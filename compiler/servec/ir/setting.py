@@ -54,7 +54,9 @@ class Origin(NamedTuple):
 
     @property
     def where(self) -> str:
-        return str(self.span) if self.span else self.rule
+        if self.span is None:
+            return self.rule
+        return f"{self.span} ({self.rule})" if self.rule else str(self.span)
 
 
 class Definition(NamedTuple):

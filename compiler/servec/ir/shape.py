@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from functools import cache
 from typing import Any, TypeAlias
 
 
@@ -128,7 +127,7 @@ class Key:
 
 
 def key(shape: Shape, doc: str, *, required: bool = False, name: str = "") -> Any:
-    """Declare a record's field as a key of the file. `name` is the key where it is no identifier."""
+    """Declare a record's field as a key of the file; `name` is the key if it is no identifier."""
     metadata = {"shape": shape, "doc": doc, "name": name, "rest": False}
     empty: Any = () if isinstance(shape, ListOf | MapOf) else None
     default: Any = MISSING if required else empty
@@ -140,9 +139,17 @@ def rest(shape: Shape, doc: str) -> Any:
     return field(default=(), metadata={"shape": shape, "doc": doc, "name": "", "rest": True})
 
 
-@cache
+_KEYS: dict[type[Any], dict[str, Key]] = {}
+
+
 def keys_of(record: type[Any]) -> dict[str, Key]:
     """The keys of a record by their name in the file, in the order of the class."""
+    if record not in _KEYS:
+        _KEYS[record] = _read_keys(record)
+    return _KEYS[record]
+
+
+def _read_keys(record: type[Any]) -> dict[str, Key]:
     found = {}
     for item in fields(record):
         if "shape" in item.metadata:

@@ -12,7 +12,7 @@ from servec.catalog.versions import EngineVersion, parse_version
 from servec.diag import codes
 from servec.diag.findings import Findings, Severity
 from servec.diag.suggest import nearest
-from servec.ir import decl
+from servec.ir import decl, knowledge
 from servec.ir.program import Subject
 from servec.source.located import At, Span
 
@@ -61,17 +61,11 @@ class Binder:
 
     def engine(self, model: decl.Model) -> Engine | None:
         if model.engine is None:
-            return self.missing(model, "engine", self.known_engines())
+            self.missing(model, "engine", self.catalog.known_engines)
+            return None
         name = model.engine.value
-        known = self.catalog.engine_names
-        if name not in known:
-            self.findings.add(
-                codes.UNKNOWN_ENGINE,
-                model.engine.span,
-                name=name,
-                known=self.known_engines(),
-                suggestion=nearest(name, known),
-            )
+        if name not in self.catalog.engine_names:
+            self.catalog.unknown_engine(model.engine)
             return None
         site = self.sites.get(name)
         if site and site.disabled and site.disabled.value:
@@ -79,9 +73,6 @@ class Binder:
             self.findings.add(codes.ENGINE_DISABLED, model.engine.span, engine=name, also=also)
             return None
         return self.catalog.engine(name)
-
-    def known_engines(self) -> str:
-        return "known engines: " + ", ".join(self.catalog.engine_names)
 
     def version(self, model: decl.Model, engine: Engine) -> EngineVersion | None:
         said = self.said_version(model)
@@ -134,10 +125,11 @@ class Binder:
         )
         return version
 
-    def hardware(self, model: decl.Model) -> tuple[decl.Accelerator, int | None] | None:
+    def hardware(self, model: decl.Model) -> tuple[knowledge.Accelerator, int | None] | None:
         gpus = model.gpus.value if model.gpus else None
         if model.hardware is None:
-            return self.missing(model, "hardware", "an accelerator key as `H100-80G`")
+            self.missing(model, "hardware", "an accelerator key as `H100-80G`")
+            return None
         name = model.hardware.value
         accelerator = self.catalog.accelerators.find(name)
         if accelerator is None and (instance := self.catalog.instances.get(name)) is not None:
@@ -152,21 +144,9 @@ class Binder:
                 )
             gpus = gpus or instance.gpus.value
         if accelerator is None:
-            self.unknown_accelerator(model.hardware)
+            self.catalog.unknown_accelerator(model.hardware)
             return None
         return accelerator, gpus
-
-    def unknown_accelerator(self, name: At[str]) -> None:
-        keys = list(self.catalog.accelerators.by_key)
-        suggestion = nearest(name.value, keys) or nearest(name.value, self.catalog.instances)
-        known = "" if suggestion else "known accelerators: " + ", ".join(keys)
-        self.findings.add(
-            codes.UNKNOWN_ACCELERATOR,
-            name.span,
-            name=name.value,
-            known=known,
-            suggestion=suggestion,
-        )
 
     def facts(self, model: decl.Model) -> Facts:
         checkpoint = model.checkpoint.value if model.checkpoint else ""
@@ -182,7 +162,7 @@ class Binder:
             self.findings.add(codes.MODEL_CONFIG, span, key="the whole", wanted=wanted)
         return read_facts(checkpoint, config)
 
-    def recipe(self, model: decl.Model, facts: Facts) -> tuple[decl.Recipe | None, str, bool]:
+    def recipe(self, model: decl.Model, facts: Facts) -> tuple[knowledge.Recipe | None, str, bool]:
         """The recipe, how it was chosen, and whether the choice worked out."""
         if model.recipe is not None and model.recipe.value == "none":
             return None, "none", True

@@ -1,7 +1,8 @@
 """expand: servers and their variants -> one draft a plan, sized by the formula.
 
     Server(qwen3-8b, variants=(H100-80G × vllm, H200-141G × sglang))
-      -> Draft(qwen3-8b--h100-80g-vllm, formula_tp=1), Draft(qwen3-8b--h200-141g-sglang, formula_tp=1)
+      -> Draft(qwen3-8b--h100-80g-vllm, formula_tp=1),
+         Draft(qwen3-8b--h200-141g-sglang, formula_tp=1)
 
 Formula: tp is the next power of two of ⌈parameters × bytes per parameter ÷ (GPU memory × 0.65)⌉;
 the other 35 % are for the KV cache and what the engine needs.
@@ -13,7 +14,7 @@ import math
 from fractions import Fraction
 
 from servec.catalog.models import BYTES_OF_PRECISION
-from servec.ir import decl
+from servec.ir import knowledge
 from servec.ir.plan import Draft
 from servec.ir.program import Program, Subject
 
@@ -46,7 +47,7 @@ def _formula_tp(subject: Subject) -> tuple[int | None, str]:
     return tp, formula
 
 
-def accelerator_bytes(accelerator: decl.Accelerator) -> int:
+def accelerator_bytes(accelerator: knowledge.Accelerator) -> int:
     """Memory as formulas count it: the driver's total, else the nominal size, in bytes."""
     if accelerator.driver_total_mib is not None:
         return accelerator.driver_total_mib.value * 2**20

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from servec.catalog.versions import in_range, parse_range
 from servec.diag import codes
 from servec.diag.findings import Findings
-from servec.ir import decl
+from servec.ir import knowledge
 from servec.ir.plan import Plan
 from servec.ir.setting import Group, Setting
 from servec.source.located import At, Plain, Span
@@ -68,8 +68,8 @@ def _is_range(text: At[str], findings: Findings) -> bool:
 def _known_issues(plan: Plan, findings: Findings) -> None:
     subject = plan.subject
     for known in subject.recipe.known_issues if subject.recipe else ():
-        issue = known.issue if isinstance(known, decl.KnownIssue) else known
-        if isinstance(known, decl.KnownIssue) and not _concerns(known, plan):
+        issue = known.issue if isinstance(known, knowledge.KnownIssue) else known
+        if isinstance(known, knowledge.KnownIssue) and not _concerns(known, plan):
             continue
         findings.add(
             codes.KNOWN_ISSUE,
@@ -80,7 +80,7 @@ def _known_issues(plan: Plan, findings: Findings) -> None:
         )
 
 
-def _concerns(known: decl.KnownIssue, plan: Plan) -> bool:
+def _concerns(known: knowledge.KnownIssue, plan: Plan) -> bool:
     subject = plan.subject
     if known.engine is not None and known.engine.value != subject.engine.name:
         return False

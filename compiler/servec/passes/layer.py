@@ -11,6 +11,7 @@ output: derived parameters first, then each knob at the place of its first defin
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from servec.catalog.engines import OWN_KNOBS
 from servec.diag import codes
@@ -76,7 +77,7 @@ class _Layer:
         return Setting(_group(winner), tuple(judged))
 
     def compare(self, knob: str, ranked: Sequence[Definition]) -> None:
-        for one, other in zip(ranked, ranked[1:], strict=False):
+        for one, other in pairwise(ranked):
             if one.rank is other.rank and not same(one.value, other.value):
                 self.findings.add(
                     codes.TWO_VALUES,

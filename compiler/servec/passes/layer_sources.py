@@ -1,4 +1,4 @@
-"""layer, part one: every place that can define a knob -> definitions, in the order of the layers."""
+"""layer, part one: every place that can define a knob -> definitions, in their order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from servec.diag.findings import Findings
 from servec.ir import decl
 from servec.ir.program import Subject
 from servec.ir.setting import Definition, Origin, Rank
-from servec.source.located import Map, Node, Plain, plain
+from servec.source.located import Map, Node, plain
 
 BIND_ADDRESS = "0.0.0.0"
 TOPOLOGY = "topology."
@@ -38,19 +38,21 @@ def _dtype_fallback(subject: Subject, layers: list[Definition]) -> Iterator[Defi
     has_leaf = any(definition.rank is Rank.HARDWARE for definition in layers)
     if knob is None or dtype is None or subject.recipe is None or has_leaf:
         return
-    origin = Origin(None, "", "the model's own dtype, since the recipe has no hardware layer here")
+    place = subject.model.config or subject.model.checkpoint
+    rule = "the model's own dtype, since the recipe has no hardware layer here"
+    origin = Origin(place.span if place else None, "", rule)
     yield Definition(knob.value, knob.value, dtype, dtype, Rank.DERIVED, origin)
 
 
 def _own(subject: Subject) -> Iterator[Definition]:
     """Bind address, port and served name, which every artifact speaks of."""
-    values: dict[str, tuple[Plain, str]] = {
-        "host": (BIND_ADDRESS, "all addresses, unless told otherwise"),
-        "port": (subject.engine.manifest.port.value, f"the port of {subject.engine.name}"),
-        "served_model_name": (subject.model.name.value, "the model's name"),
-    }
-    for knob, (value, rule) in values.items():
-        yield Definition(knob, knob, value, value, Rank.DERIVED, Origin(None, "", rule))
+    port, name = subject.engine.manifest.port, subject.model.name
+    origin = Origin(None, "", "all addresses, unless told otherwise")
+    yield Definition("host", "host", BIND_ADDRESS, BIND_ADDRESS, Rank.DERIVED, origin)
+    origin = Origin(port.span, "", f"the port of {subject.engine.name}")
+    yield Definition("port", "port", port.value, port.value, Rank.DERIVED, origin)
+    origin, knob = Origin(name.span, "", "the model's name"), "served_model_name"
+    yield Definition(knob, knob, name.value, name.value, Rank.DERIVED, origin)
 
 
 def _recipe(subject: Subject, engine: EngineAt, findings: Findings) -> Iterator[Definition]:
@@ -139,7 +141,7 @@ def _deterministic(subject: Subject) -> Iterator[Definition]:
     for setting in rules.settings:
         knob, value = setting.knob.value, plain(setting.value)
         if setting.unless_set and setting.unless_set.value:
-            rank, origin = Rank.DERIVED, Origin(None, "", "`deterministic: true`")
+            rank, origin = Rank.DERIVED, Origin(said.span, "", "`deterministic: true`")
         else:
             path = f"{_path(subject)}.deterministic"
             rank, origin = Rank.OVERRIDE, Origin(said.span, path, "`deterministic: true`")

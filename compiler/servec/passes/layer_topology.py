@@ -106,7 +106,8 @@ class _Topology:
             return None
         derived = self.derived("tp", formula, f"next power of two for {self.draft.formula}")
         if setting is None:
-            assert derived is not None and formula is not None
+            assert derived is not None
+            assert formula is not None
             self.settings["tp"] = derived
             return formula
         history = setting.history + tuple(
@@ -171,8 +172,11 @@ class _Topology:
     def derived(self, key: str, value: int | None, rule: str) -> Setting | None:
         if value is None:
             return None
-        knob = TOPOLOGY + key
-        definition = Definition(knob, knob, value, value, Rank.DERIVED, Origin(None, "", rule))
+        knob, model = TOPOLOGY + key, self.draft.subject.model
+        place = (model.gpus if key == "dp" else None) or model.hardware or model.name
+        definition = Definition(
+            knob, knob, value, value, Rank.DERIVED, Origin(place.span, "", rule)
+        )
         return Setting(Group.TOPOLOGY, (Judged(definition, Outcome.WON),))
 
     def place(self) -> Span:

@@ -19,8 +19,8 @@ from servec.ir import decl
 from servec.ir.launch import Launch, Variable, Words
 from servec.ir.manifest import TopologyFlag
 from servec.ir.plan import Plan, Topology
-from servec.ir.setting import Group, Setting
-from servec.source.located import Plain
+from servec.ir.setting import Group, Origin, Setting
+from servec.source.located import At, Plain
 
 SETTING_OF = {"attention_dp": "enable_dp_attention", "plain_dp": "dp"}
 NEGATIVE_NUMBER = re.compile(r"-\d+\Z|-\d*\.\d+\Z")  # as argparse has it
@@ -28,20 +28,22 @@ NEGATIVE_NUMBER = re.compile(r"-\d+\Z|-\d*\.\d+\Z")  # as argparse has it
 
 def run(plans: tuple[Plan, ...], project: decl.Project) -> tuple[Launch, ...]:
     programs = {
-        item.key.value: item.value.program.value
+        item.key.value: item.value.program
         for item in project.engines
         if item.value.program is not None
     }
     return tuple(_launch(plan, programs) for plan in plans)
 
 
-def _launch(plan: Plan, programs: dict[str, str]) -> Launch:
+def _launch(plan: Plan, programs: dict[str, At[str]]) -> Launch:
     subject = plan.subject
     engine = subject.engine.at(subject.version.version)
     health = subject.engine.manifest.health
     port, name = plan.setting("port"), plan.setting("served_model_name")
-    assert port is not None and isinstance(port.value, int)
-    assert name is not None and isinstance(name.value, str)
+    assert port is not None
+    assert isinstance(port.value, int)
+    assert name is not None
+    assert isinstance(name.value, str)
     return Launch(
         plan=plan,
         command=tuple(_command(plan, engine, programs.get(subject.engine.name))),
@@ -53,19 +55,23 @@ def _launch(plan: Plan, programs: dict[str, str]) -> Launch:
     )
 
 
-def _command(plan: Plan, engine: EngineAt, program: str | None) -> Iterator[Words]:
+def _command(plan: Plan, engine: EngineAt, program: At[str] | None) -> Iterator[Words]:
     checkpoint = plan.subject.model.checkpoint
     call, manifest = engine.call, engine.manifest
-    assert call is not None and checkpoint is not None
+    assert call is not None
+    assert checkpoint is not None
     first, *rest = (word.value for word in call.program)
-    site = "servec.yaml engines" if program else ""
-    yield Words((program or first, *rest), None, site or f"how {manifest.engine.value} is called")
-    rule = f"`checkpoint` {checkpoint.span}"
+    called = Origin(call.program[0].span, "", f"how {manifest.engine.value} is called")
+    if program is not None:
+        called = Origin(program.span, "servec.yaml engines", "the site's own program")
+    yield Words((program.value if program else first, *rest), None, called)
     flag = (call.model.value,) if call.model else ()
-    yield Words((*flag, checkpoint.value), None, rule)
+    path = f"{plan.subject.file} models.{plan.subject.model.name.value}.checkpoint"
+    yield Words((*flag, checkpoint.value), None, Origin(checkpoint.span, path))
     yield from _own(plan, engine)
     for word in manifest.always:
-        yield Words((word.value,), None, f"every {manifest.engine.value} server gets it")
+        rule = f"every {manifest.engine.value} server gets it"
+        yield Words((word.value,), None, Origin(word.span, "", rule))
     yield from _topology(plan, engine)
     for group in (Group.DETERMINISTIC, Group.ENGINE, Group.REQUIREMENT):
         for setting in plan.settings:
@@ -86,7 +92,7 @@ def _own(plan: Plan, engine: EngineAt) -> Iterator[Words]:
 
 
 def _topology(plan: Plan, engine: EngineAt) -> Iterator[Words]:
-    """Flags of what is above 1. An engine may count tp over all GPUs of attention data parallelism."""
+    """Flags of what is above 1; some engines count tp over all GPUs of attention dp."""
     topology = plan.topology
     for flag in engine.topology_flags:
         value = _topology_value(flag, topology, engine)
@@ -94,7 +100,8 @@ def _topology(plan: Plan, engine: EngineAt) -> Iterator[Words]:
             setting = plan.setting(f"topology.{SETTING_OF.get(flag.of.value, flag.of.value)}")
             bare = flag.bare is not None and flag.bare.value
             words = (flag.flag.value,) if bare else (flag.flag.value, str(value))
-            yield Words(words, setting, "" if setting else "the topology")
+            assert setting is not None, flag
+            yield Words(words, setting)
 
 
 def _topology_value(flag: TopologyFlag, topology: Topology, engine: EngineAt) -> int:
@@ -157,9 +164,10 @@ def _environment(plan: Plan) -> Iterator[Variable]:
     if rules is not None and subject.model.deterministic and subject.model.deterministic.value:
         said = subject.model.deterministic
         for item in rules.env:
-            where = f"`deterministic: true` {said.span}"
-            found[item.key.value] = Variable(item.key.value, item.value.value, where)
+            origin = Origin(said.span, "", "`deterministic: true`")
+            found[item.key.value] = Variable(item.key.value, item.value.value, origin)
     for item in subject.model.env:
-        where = f"`env.{item.key.value}` {item.value.span}"
-        found[item.key.value] = Variable(item.key.value, item.value.value, where)
-    return iter(sorted(found.values()))
+        path = f"{subject.file} models.{subject.model.name.value}.env.{item.key.value}"
+        origin = Origin(item.key.span, path)
+        found[item.key.value] = Variable(item.key.value, item.value.value, origin)
+    return (found[name] for name in sorted(found))

@@ -1,6 +1,6 @@
 """require: what tasks demand -> what the server's knobs should be.
 
-    tasks on qwen2.5-7b: {needs_input_logprobs: true}, {min_top_logprobs: 50}, {min_top_logprobs: 100}
+    tasks of a model: {needs_input_logprobs: true}, {min_top_logprobs: 50}, {min_top_logprobs: 100}
       -> Need(needs_input_logprobs, true): enable_prefix_caching = false   (eval requirement)
          Need(min_top_logprobs, 100): max_logprobs = 100                   (eval requirement)
 

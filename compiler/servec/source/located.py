@@ -71,7 +71,8 @@ def plain(node: Node) -> Plain:
             return {key: plain(entry.value) for key, entry in entries.items()}
         case List(items):
             return [plain(item) for item in items]
-        case At(value):
+        case At():
+            value: Value = node.value
             return value
 
 

@@ -97,7 +97,7 @@ class _Reader:
     def number(self, shape: Shape, node: Node, path: Path, minimum: float) -> Any:
         if not isinstance(node, At) or type(node.value) not in (int, float):
             return self.wrong(shape, node, path)
-        if not node.value >= minimum or math.isinf(node.value):  # type: ignore[operator, arg-type]
+        if not node.value >= minimum or math.isinf(node.value):
             return self.bad(node, path, wanted(shape))
         return node
 
@@ -156,7 +156,8 @@ class _Reader:
 
     def key_fits(self, shape: Text | Choice, key: At[str], path: Path) -> bool:
         if isinstance(shape, Choice):
-            return self.choice(shape, key, (*path, key.value)) is not HOLE
+            node: Node = At(key.value, key.span)
+            return self.choice(shape, node, (*path, key.value)) is not HOLE
         if shape.pattern is None or shape.pattern.match(key.value):
             return True
         from servec.ir.decl import NAME, NAME_CHARACTERS
@@ -165,8 +166,8 @@ class _Reader:
             self.findings.add(
                 codes.BAD_NAME, key.span, name=key.value, what="a model", limit=NAME_CHARACTERS
             )
-        else:
-            self.bad(key, (*path, key.value), shape.what)
+            return True  # what refers to the model finds it
+        self.bad(key, (*path, key.value), shape.what)
         return False
 
     def record(self, of: type[Any], node: Node, path: Path, key: At[str] | None) -> Any:

@@ -96,7 +96,7 @@ class _Reader:
         if event.style or not event.implicit[0]:
             return At(event.value, span)
         value = resolve(event.value)
-        if type(value) is Ambiguous:
+        if isinstance(value, Ambiguous):
             self.findings.add(codes.AMBIGUOUS_SCALAR, span, text=event.value, instead=value.instead)
             return At(event.value, span)
         return At(value, span)
@@ -132,7 +132,7 @@ class _Reader:
 
     def sequence(self, event: Any, depth: int) -> List:
         span = self.span(event)
-        items = []
+        items: list[Node] = []
         while True:
             item = self.next()
             if type(item) is yaml.SequenceEndEvent:
