@@ -37,7 +37,7 @@ class Binder:
         precision = model.precision.value if model.precision else facts.precision
         type_word = model.type.value if model.type else "chat"
         recipe, choice, fits = self.recipe(model, facts)
-        if precision is None and (recipe is not None or not fits):
+        if precision is None and recipe is not None:
             self.no_fact(model, "precision", "give `precision:`, or `config:` with the config.json")
             fits = False
         if not self.lowerable(model) or not (engine and version and hardware and fits):
@@ -174,7 +174,8 @@ class Binder:
             return found, "pin", found is not None
         checkpoint = model.checkpoint.value if model.checkpoint else ""
         if facts.architecture is None:
-            self.findings.add(codes.NO_FAMILY, model.name.span, what=f"`{checkpoint}`")
+            advice = "give `config:` with the config.json, or pin a recipe with `recipe:`"
+            self.no_fact(model, "architecture", advice)
             return None, "", False
         named = f"{_name_of(facts)} {checkpoint}"
         family = table.family(facts.architecture, named)
