@@ -19,11 +19,10 @@ from servec.diag.suggest import nearest
 from servec.emit.emit import MANIFEST, manifest_text
 from servec.ir import decl
 from servec.ir.artifact import Artifact
+from servec.ir.decl import OUT
 from servec.pipeline import Compiled
 
-OUT = "golden"
 TEMPORARY = ".servec-"
-DATA_FOLDERS = ("recipes", "serve.d", "catalogs", "templates")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +35,12 @@ class Written:
 
 
 def out_folder(root: Path, project: decl.Project, findings: Findings) -> Path | None:
-    """The project's output folder, or None with a finding where it would not be one of its own."""
-    name = os.path.normpath(project.out.value if project.out else OUT)
-    span = project.out.span if project.out else None
-    sources = {os.path.normpath(item.value) for item in project.specs} or {"specs"}
-    problem = ""
-    if name == ".":
-        problem = "is the project itself"
-    for other in (*sources, *DATA_FOLDERS):
-        if f"{name}/".startswith(f"{other}/") or f"{other}/".startswith(f"{name}/"):
-            problem = f"and the source folder `{other}` hold one another"
+    """The project's output folder, or None with a finding where a link leads out of the project."""
+    name = project.out.value if project.out else OUT
     folder = root / name
-    if not problem and root.resolve() not in (folder.resolve(), *folder.resolve().parents):
+    if root.resolve() not in folder.resolve().parents:
+        span = project.out.span if project.out else None
         problem = "leads out of the project"
-    if problem:
         findings.add(codes.BAD_OUTPUT, span, path=name, problem=problem)
         return None
     return folder

@@ -91,8 +91,8 @@ def _knob(session: Session, launch: Launch, name: str | None) -> None:
 def _line(
     session: Session, artifacts: tuple[Artifact, ...], path: Path, line: int, out: object
 ) -> None:
+    from servec.ir.decl import OUT
     from servec.ir.text import setting_lines
-    from servec.output import OUT
     from servec.source.located import At
 
     assert session.root is not None

@@ -9,423 +9,260 @@ from __future__ import annotations
 
 from servec.diag.findings import Code, Severity
 
-# fmt: off  (a table reads best as one)
+# A table reads best as one.
+# fmt: off
 ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 
 # --- 01: reading ---------------------------------------------------------------------------------
 NOT_UTF8 = Code(
-    "SV0101",
-    ERROR,
-    "file is not UTF-8",
-    "byte {offset} (0x{byte:02x}) is not UTF-8",
-    "save the file as UTF-8",
+    "SV0101", ERROR, "file is not UTF-8",
+    "byte {offset} (0x{byte:02x}) is not UTF-8", "save the file as UTF-8",
 )
 SYNTAX = Code("SV0102", ERROR, "syntax error", "{problem}")
 DUPLICATE_KEY = Code(
-    "SV0103",
-    ERROR,
-    "duplicate key",
-    "`{key}` is given twice in one mapping",
-    "keep one of the two",
+    "SV0103", ERROR, "duplicate key",
+    "`{key}` is given twice in one mapping", "keep one of the two",
 )
 TAG = Code("SV0104", ERROR, "tag", "the tag `{tag}` is refused", "write the value without a tag")
 MERGE_KEY = Code(
-    "SV0105",
-    ERROR,
-    "merge key",
-    "the merge key `<<` is refused: readers of YAML 1.2 do not have it",
-    "write the keys out",
+    "SV0105", ERROR, "merge key",
+    "the merge key `<<` is refused: readers of YAML 1.2 do not have it", "write the keys out",
 )
 AMBIGUOUS_SCALAR = Code(
-    "SV0106",
-    ERROR,
-    "ambiguous scalar",
-    "readers of YAML disagree about `{text}`",
-    "write {instead}",
+    "SV0106", ERROR, "ambiguous scalar",
+    "readers of YAML disagree about `{text}`", "write {instead}",
 )
 KEY_NOT_TEXT = Code(
-    "SV0107",
-    ERROR,
-    "key is not text",
-    "a key must be text",
-    "put the key in quotes",
+    "SV0107", ERROR, "key is not text", "a key must be text", "put the key in quotes",
 )
 TOO_LARGE = Code(
-    "SV0108",
-    ERROR,
-    "file is too large or too deep",
-    "{problem} in one file",
-    "split the file",
+    "SV0108", ERROR, "file is too large or too deep", "{problem} in one file", "split the file",
 )
 BAD_ALIAS = Code(
-    "SV0109",
-    ERROR,
-    "bad alias",
-    "the alias `*{name}` {problem}",
-    "write the value out",
+    "SV0109", ERROR, "bad alias",
+    "the alias `*{name}` {problem}", "write the value out",
 )
 SECOND_DOCUMENT = Code(
-    "SV0110",
-    ERROR,
-    "second document",
-    "a second YAML document starts here",
-    "keep one document in a file",
+    "SV0110", ERROR, "second document",
+    "a second YAML document starts here", "keep one document in a file",
 )
 EMPTY_FILE = Code(
-    "SV0111",
-    ERROR,
-    "empty file",
-    "the file holds no value",
-    "write it or remove it",
+    "SV0111", ERROR, "empty file", "the file holds no value", "write it or remove it",
 )
 UNREADABLE = Code("SV0112", ERROR, "file cannot be read", "cannot read this file: {problem}")
 
 # --- 02: declarations ----------------------------------------------------------------------------
 UNKNOWN_KEY = Code(
-    "SV0201",
-    ERROR,
-    "unknown key",
-    "unknown key `{key}` in {where}",
-    "{known}",
+    "SV0201", ERROR, "unknown key",
+    "unknown key `{key}` in {where}", "{known}",
 )
 WRONG_TYPE = Code("SV0202", ERROR, "wrong type", "{where} must be {wanted}, this is {found}")
 UNKNOWN_ACCELERATOR = Code(
-    "SV0203",
-    ERROR,
-    "unknown accelerator",
-    "unknown accelerator `{name}`",
-    "{known}",
+    "SV0203", ERROR, "unknown accelerator", "unknown accelerator `{name}`", "{known}",
 )
 MISSING_KEY = Code("SV0204", ERROR, "missing key", "{where} has no `{key}`", "{advice}")
 BAD_VALUE = Code("SV0205", ERROR, "value is not allowed", "{where} must be {wanted}, not `{value}`")
 PROFILES = Code(
-    "SV0206",
-    ERROR,
-    "legacy profiles",
+    "SV0206", ERROR, "legacy profiles",
     "`profiles` is the older form of a recipe, in one layer",
     "move what depends on the GPU under `hardware:` and parsers and tool choice under "
     "`capabilities:` (`instruct`, `base`)",
 )
 BAD_NAME = Code(
-    "SV0207",
-    ERROR,
-    "name does not fit",
+    "SV0207", ERROR, "name does not fit",
     "`{name}` cannot name {what}",
     "use at most {limit} lower-case letters, digits and `-`, beginning and ending with a letter "
     "or digit: it names files, units and objects",
 )
 BAD_VERSION = Code(
-    "SV0208",
-    ERROR,
-    "not a version",
-    "`{text}` is not {what} of PEP 440",
-    "{advice}",
+    "SV0208", ERROR, "not a version", "`{text}` is not {what} of PEP 440", "{advice}",
 )
 DECLARED_TWICE = Code(
-    "SV0209",
-    ERROR,
-    "declared twice",
-    "{what} `{name}` is declared twice",
-    "keep one of the two",
+    "SV0209", ERROR, "declared twice", "{what} `{name}` is declared twice", "keep one of the two",
 )
 MIXED_MODEL = Code(
-    "SV0210",
-    ERROR,
-    "model is of two kinds",
+    "SV0210", ERROR, "model is of two kinds",
     "`{key}` cannot stand beside `{kind}`",
     "a model is served (`checkpoint`), shares another's server (`base`), or is somebody else's "
     "(`endpoint`)",
 )
 WRONG_VOCABULARY = Code(
-    "SV0211",
-    ERROR,
-    "word of the other vocabulary",
-    "`{word}` is a word of {theirs}; {ours} says `{right}`",
-    "write `{right}`",
+    "SV0211", ERROR, "word of the other vocabulary",
+    "`{word}` is a word of {theirs}; {ours} says `{right}`", "write `{right}`",
 )
 BROKEN_ENGINE = Code(
-    "SV0212",
-    ERROR,
-    "engine folder is broken",
-    "engine `{engine}`: {problem}",
-    "{advice}",
+    "SV0212", ERROR, "engine folder is broken", "engine `{engine}`: {problem}", "{advice}",
 )
 SIZE_RANGES = Code(
-    "SV0213",
-    ERROR,
-    "size ranges",
-    "the size range of `{recipe}` {problem}",
-    "{advice}",
+    "SV0213", ERROR, "size ranges", "the size range of `{recipe}` {problem}", "{advice}",
 )
 
 # --- 03: binding and sizing ----------------------------------------------------------------------
 UNKNOWN_ENGINE = Code("SV0301", ERROR, "unknown engine", "unknown engine `{name}`", "{known}")
 UNKNOWN_RECIPE = Code("SV0302", ERROR, "unknown recipe", "unknown recipe `{name}`", "{known}")
 NO_RECIPE = Code(
-    "SV0303",
-    ERROR,
-    "no recipe fits",
-    "no recipe of family `{family}` is for {size}B parameters",
-    "{ranges}",
+    "SV0303", ERROR, "no recipe fits",
+    "no recipe of family `{family}` is for {size}B parameters", "{ranges}",
 )
 NO_FAMILY = Code(
-    "SV0304",
-    ERROR,
-    "no recipe family",
-    "no recipe family is known for {what}",
+    "SV0304", ERROR, "no recipe family", "no recipe family is known for {what}",
     "pin one with `recipe:`, or say `recipe: none` and give all in `overrides:`",
 )
 MISSING_FACT = Code(
-    "SV0305",
-    ERROR,
-    "a fact about the model is missing",
-    "the {fact} of `{checkpoint}` is not known",
-    "{advice}",
+    "SV0305", ERROR, "a fact about the model is missing",
+    "the {fact} of `{checkpoint}` is not known", "{advice}",
 )
 UNKNOWN_MODEL = Code("SV0306", ERROR, "unknown model", "unknown model `{name}`", "{known}")
 BASE_CYCLE = Code(
-    "SV0307",
-    ERROR,
-    "base cycle",
-    "`base` leads back to where it came from: {chain}",
+    "SV0307", ERROR, "base cycle", "`base` leads back to where it came from: {chain}",
     "let one of them be served by itself",
 )
 TWO_TYPES = Code(
-    "SV0308",
-    ERROR,
-    "two types on one server",
+    "SV0308", ERROR, "two types on one server",
     "`{model}` is `{type}`, but its server `{root}` is `{root_type}`",
     "give both the same type, or serve the checkpoint twice",
 )
 VERSIONS_DISAGREE = Code(
-    "SV0309",
-    ERROR,
-    "image and engine version disagree",
-    "`image` is version {image} ({source}), `engine_version` says {version}",
-    "keep one of the two",
+    "SV0309", ERROR, "image and engine version disagree",
+    "`image` is version {image} ({source}), `engine_version` says {version}", "keep one of the two",
 )
 VERSION_UNKNOWN = Code(
-    "SV0310",
-    NOTE,
-    "engine version is unknown",
+    "SV0310", NOTE, "engine version is unknown",
     "the version of `{engine}` is unknown: {reason}",
     "nothing is gated by version; give `engine_version`, or an image whose version can be read",
 )
 NOT_SERVED = Code(
-    "SV0311",
-    ERROR,
-    "model has no server of its own",
-    "`{name}` has no server of its own",
-    "name a model that has a `checkpoint`",
+    "SV0311", ERROR, "model has no server of its own",
+    "`{name}` has no server of its own", "name a model that has a `checkpoint`",
 )
 PLAN_NAMES = Code(
-    "SV0312",
-    ERROR,
-    "plan names collide",
-    "two plans are called `{name}`",
+    "SV0312", ERROR, "plan names collide", "two plans are called `{name}`",
     "rename one of the models",
 )
 CONFIG_MISSING = Code(
-    "SV0313",
-    ERROR,
-    "config file is missing",
-    "there is no file `{path}` in the project",
+    "SV0313", ERROR, "config file is missing", "there is no file `{path}` in the project",
     "paths are from the project's root, and stay inside it",
 )
 NOT_ENOUGH_GPUS = Code(
-    "SV0314",
-    ERROR,
-    "not enough GPUs",
+    "SV0314", ERROR, "not enough GPUs",
     "{needs} GPUs are needed ({reason}), {has} are there",
     "give more GPUs, another accelerator, or a smaller topology",
 )
 IDLE_GPUS = Code(
-    "SV0315",
-    NOTE,
-    "idle GPUs",
-    "{idle} of {gpus} GPUs stay idle: {reason}",
+    "SV0315", NOTE, "idle GPUs", "{idle} of {gpus} GPUs stay idle: {reason}",
 )
 NO_LEAF = Code(
-    "SV0316",
-    WARNING,
-    "recipe has no layer for this hardware",
+    "SV0316", WARNING, "recipe has no layer for this hardware",
     "recipe `{recipe}` has no hardware layer for {accelerator}, {precision}, {engine}",
     "the engine's defaults hold; add the leaf to the recipe, or set what matters in `overrides:`",
 )
 ENGINE_DISABLED = Code(
-    "SV0317",
-    ERROR,
-    "engine is disabled",
-    "engine `{engine}` is disabled for this site",
+    "SV0317", ERROR, "engine is disabled", "engine `{engine}` is disabled for this site",
 )
 NOT_YET = Code(
-    "SV0318",
-    ERROR,
-    "not lowered yet",
-    "`{what}` is declared, but servec does not lower it yet",
+    "SV0318", ERROR, "not lowered yet", "`{what}` is declared, but servec does not lower it yet",
     "take it out, or pass the engine's own flags in `overrides:`",
 )
 MODEL_CONFIG = Code(
-    "SV0319",
-    ERROR,
-    "model config is not usable",
-    "`{key}` of the model's config is not {wanted}",
+    "SV0319", ERROR, "model config is not usable", "`{key}` of the model's config is not {wanted}",
 )
 OTHER_IMAGE = Code(
-    "SV0320",
-    ERROR,
-    "image of another engine",
+    "SV0320", ERROR, "image of another engine",
     "the image is one of engine `{theirs}`, the model is served by `{engine}`",
     "give an image of `{engine}`",
 )
 
 # --- 04: layers ----------------------------------------------------------------------------------
 TWO_VALUES = Code(
-    "SV0401",
-    ERROR,
-    "two values at one rank",
-    "`{knob}` has two values of equal strength: {one} and {other} ({rank})",
-    "keep one of the two",
+    "SV0401", ERROR, "two values at one rank",
+    "`{knob}` has two values of equal strength: {one} and {other} ({rank})", "keep one of the two",
 )
 BAD_TOPOLOGY = Code("SV0402", ERROR, "topology does not work out", "{problem}", "{advice}")
 NO_FLAG = Code(
-    "SV0403",
-    WARNING,
-    "engine has no such parallelism",
+    "SV0403", WARNING, "engine has no such parallelism",
     "engine `{engine}` has no flag for {what}: it is left out",
 )
 BAD_SET = Code(
-    "SV0404",
-    ERROR,
-    "setting on the command line",
-    "`--set {text}`: {problem}",
+    "SV0404", ERROR, "setting on the command line", "`--set {text}`: {problem}",
     "write MODEL.KNOB=VALUE, the value as in YAML",
 )
 
 # --- 05: requirements ----------------------------------------------------------------------------
 UNMET = Code(
-    "SV0501",
-    WARNING,
-    "requirement is not met",
+    "SV0501", WARNING, "requirement is not met",
     "`{requirement}` of task `{task}` is not met: `{knob}` is {value}, set by the {rank}",
     "remove that setting, or accept it: the user's value stands",
 )
 NO_RULE = Code(
-    "SV0502",
-    ERROR,
-    "no rule for a requirement",
+    "SV0502", ERROR, "no rule for a requirement",
     "engine `{engine}` {version} has no rule for `{requirement}`",
     "serve the model with another engine or version, or drop the requirement",
 )
 
 # --- 06: gates -----------------------------------------------------------------------------------
 UNTESTED_VERSION = Code(
-    "SV0601",
-    WARNING,
-    "version was not tested",
+    "SV0601", WARNING, "version was not tested",
     "recipe `{recipe}` was tested with {engine} {tested}, this is {version}",
     "take a tested version, or test this one and add it to `tested_versions`",
 )
 KNOWN_ISSUE = Code("SV0602", WARNING, "known issue", "recipe `{recipe}`: {issue}")
 LOCKED_ENV = Code(
-    "SV0603",
-    ERROR,
-    "environment undoes determinism",
-    "`{name}` must be `{value}` for `deterministic: true`",
-    "remove one of the two",
+    "SV0603", ERROR, "environment undoes determinism",
+    "`{name}` must be `{value}` for `deterministic: true`", "remove one of the two",
 )
 SECRET = Code(
-    "SV0604",
-    ERROR,
-    "secret in a source",
+    "SV0604", ERROR, "secret in a source",
     "`{name}` is a secret: it would stand in the sources and in what is made from them",
     "leave it out here and give it where the server runs",
 )
 BAD_ENV_NAME = Code(
-    "SV0605",
-    ERROR,
-    "not an environment name",
-    "`{name}` cannot name an environment variable",
+    "SV0605", ERROR, "not an environment name", "`{name}` cannot name an environment variable",
     "use letters, digits and `_`, not beginning with a digit",
 )
 UNREPRESENTABLE = Code(
-    "SV0606",
-    ERROR,
-    "value cannot be passed",
-    "`{knob}` cannot be passed to the engine: {problem}",
-    "{advice}",
+    "SV0606", ERROR, "value cannot be passed",
+    "`{knob}` cannot be passed to the engine: {problem}", "{advice}",
 )
 OWNED = Code(
-    "SV0607",
-    ERROR,
-    "servec sets this itself",
-    "`{knob}` is set by servec",
-    "{advice}",
+    "SV0607", ERROR, "servec sets this itself", "`{knob}` is set by servec", "{advice}",
 )
 
 # --- 07: lowering and artifacts ------------------------------------------------------------------
 NO_IMAGE = Code(
-    "SV0701",
-    ERROR,
-    "target needs an image",
-    "the target `{target}` needs `image:`",
-    "{advice}",
+    "SV0701", ERROR, "target needs an image", "the target `{target}` needs `image:`", "{advice}",
 )
 
 # --- 08: the output folder -----------------------------------------------------------------------
 CHANGED = Code(
-    "SV0801",
-    ERROR,
-    "artifact differs",
-    "{path} differs from what the sources say: {detail}",
+    "SV0801", ERROR, "artifact differs", "{path} differs from what the sources say: {detail}",
     "run `servec build`",
 )
 MISSING = Code("SV0802", ERROR, "artifact is missing", "{path} is missing", "run `servec build`")
 LEFTOVER = Code(
-    "SV0803",
-    ERROR,
-    "artifact is left over",
-    "{path} comes from no source any more",
+    "SV0803", ERROR, "artifact is left over", "{path} comes from no source any more",
     "run `servec build`",
 )
 FOREIGN = Code(
-    "SV0804",
-    WARNING,
-    "file in the output folder is not servec's",
-    "{path} was not written by servec{detail}",
-    "move it out of the output folder",
+    "SV0804", WARNING, "file in the output folder is not servec's",
+    "{path} was not written by servec{detail}", "move it out of the output folder",
 )
 CANNOT_WRITE = Code("SV0805", ERROR, "cannot write", "cannot write {path}: {problem}")
 BAD_OUTPUT = Code(
-    "SV0806",
-    ERROR,
-    "output folder does not fit",
-    "the output folder `{path}` {problem}",
+    "SV0806", ERROR, "output folder does not fit", "the output folder `{path}` {problem}",
     "give a folder of its own inside the project",
 )
 
 # --- 09: projects and commands -------------------------------------------------------------------
 NO_PROJECT = Code(
-    "SV0901",
-    ERROR,
-    "no project",
-    "there is no servec.yaml in {folder} or above it",
+    "SV0901", ERROR, "no project", "there is no servec.yaml in {folder} or above it",
     "go to a project's folder, or write a servec.yaml there",
 )
 NO_SUCH_NAME = Code("SV0902", ERROR, "unknown name", "there is no {what} `{name}`", "{known}")
 STALE_LINE = Code(
-    "SV0903",
-    ERROR,
-    "nothing to explain here",
-    "{path}:{line}: {problem}",
-    "{advice}",
+    "SV0903", ERROR, "nothing to explain here", "{path}:{line}: {problem}", "{advice}",
 )
 NO_SPECS = Code(
-    "SV0904",
-    WARNING,
-    "no models",
-    "no spec declares a model to serve",
-    "add one under {folders}",
+    "SV0904", WARNING, "no models", "no spec declares a model to serve", "add one under {folders}",
 )
 
 BY_NUMBER: dict[str, Code] = {

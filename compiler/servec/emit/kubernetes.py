@@ -190,4 +190,4 @@ def _traced(value: str | int, setting: Setting | None, origin: Origin | None) ->
 
 def _literal(word: str) -> str:
     """A word that Kubernetes passes on as it is: `$(NAME)` would be expanded, `$$` halved."""
-    return re.sub(r"\$(?=[$(])", "$$$$", word)
+    return re.sub(r"\$(?=[$(])", "$$", word)

@@ -13,9 +13,8 @@ from collections.abc import Iterable
 from servec.emit.header import GENERATED
 from servec.ir.artifact import Artifact, Trace
 from servec.ir.launch import Launch
-from servec.ir.plan import Plan
+from servec.ir.plan import REQUIREMENTS, Plan
 from servec.ir.setting import Rank, Setting
-from servec.passes.require import REQUIREMENTS
 from servec.source.located import Plain
 
 PATH = "infer_plans.yaml"

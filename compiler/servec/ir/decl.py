@@ -182,6 +182,10 @@ class Spec:
     matrix: tuple[Item[Matrix], ...] = key(MapOf(Record(Matrix)), "models in several variants")
 
 
+OUT = "golden"
+"""The output folder unless a project names another."""
+DATA_FOLDERS = ("recipes", "serve.d", "catalogs", "templates")
+
 # --- the project ---------------------------------------------------------------------------------
 
 

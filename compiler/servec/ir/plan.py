@@ -13,6 +13,9 @@ from servec.ir.program import Demand, Subject
 from servec.ir.setting import Definition, Setting
 from servec.source.located import Span
 
+REQUIREMENTS = ("needs_input_logprobs", "min_top_logprobs")
+"""What a task may require, in the order of infer_plans.yaml."""
+
 
 @dataclass(frozen=True, slots=True)
 class Need:

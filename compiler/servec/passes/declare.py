@@ -6,6 +6,8 @@ Map(engine: "vlm" @ 3:13, gpu: 8 @ 4:5) -> Model(engine=At("vlm", 3:13)), and a 
 
 from __future__ import annotations
 
+import posixpath
+
 from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.ir import decl
@@ -27,12 +29,28 @@ def run(parsed: Parsed, sets: tuple[str, ...], files: Files, findings: Findings)
         spec = read_record(decl.Spec, node, findings)
         if spec is not None:
             specs.append(Item(At(path, Span(path, 1, 1)), spec))
+    project = project or decl.Project(span=Span(PROJECT_FILE, 1, 1))
+    _check_out(project, findings)
     return decl.Sources(
-        project=project or decl.Project(span=Span(PROJECT_FILE, 1, 1)),
+        project=project,
         specs=tuple(specs),
         configs=parsed.configs,
         sets=_sets(sets, files, findings),
     )
+
+
+def _check_out(project: decl.Project, findings: Findings) -> None:
+    """The output folder is one of its own: everything in it is servec's to write and remove."""
+    if project.out is None:
+        return
+    name = posixpath.normpath(project.out.value)
+    problem = "is the project itself" if name == "." else ""
+    specs = [posixpath.normpath(item.value) for item in project.specs] or ["specs"]
+    for other in (*specs, *decl.DATA_FOLDERS):
+        if f"{name}/".startswith(f"{other}/") or f"{other}/".startswith(f"{name}/"):
+            problem = f"and the source folder `{other}` hold one another"
+    if problem:
+        findings.add(codes.BAD_OUTPUT, project.out.span, path=name, problem=problem)
 
 
 def _sets(texts: tuple[str, ...], files: Files, findings: Findings) -> tuple[decl.Set, ...]:

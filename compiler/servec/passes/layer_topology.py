@@ -164,7 +164,11 @@ class _Topology:
             self.findings.add(
                 codes.IDLE_GPUS, self.place(), idle=gpus - needs, gpus=gpus, reason=reason
             )
-        rule = f"{gpus} GPUs ÷ (tp {tp} · pp {pp})" if gpus else "one copy unless told otherwise"
+        rule = (
+            f"{gpus} GPU{'s' * (gpus > 1)} ÷ (tp {tp} · pp {pp})"
+            if gpus
+            else "one copy unless told otherwise"
+        )
         derived = self.derived("dp", dp, rule)
         self.settings["dp"] = setting or derived  # type: ignore[assignment]
         return dp

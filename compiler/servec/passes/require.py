@@ -15,13 +15,10 @@ from dataclasses import replace
 from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.ir.manifest import RequirementRule
-from servec.ir.plan import Draft, Need
+from servec.ir.plan import REQUIREMENTS, Draft, Need
 from servec.ir.program import Demand
 from servec.ir.setting import Definition, Origin, Rank, same
 from servec.source.located import At, Plain, plain
-
-REQUIREMENTS = ("needs_input_logprobs", "min_top_logprobs")
-"""In the order of infer_plans.yaml."""
 
 
 def run(drafts: tuple[Draft, ...], findings: Findings) -> tuple[Draft, ...]:

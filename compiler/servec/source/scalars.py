@@ -3,7 +3,7 @@
     16384 -> 16384      true -> True      ~ -> None      qwen3 -> "qwen3"
     yes, 010, 1_000, 1:30, 2026-11-30, 1e3 -> Ambiguous: YAML 1.1, 1.2, Go differ
 
-Sources: yaml.org/spec/1.2.2 section 10.3.2 (core schema), yaml.org/type (1.1), go-yaml's resolve.go.
+Sources: yaml.org/spec/1.2.2 section 10.3.2 (core schema), yaml.org/type (1.1), go-yaml resolve.go.
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@
 # serve.sh --print   show the command and the names of its variables; start nothing
 set -euo pipefail
 
+export HF_HOME=/models
+
 argv=(
   vllm serve
   Qwen/Qwen3-8B
@@ -19,6 +21,8 @@ argv=(
   --reasoning-parser qwen3
   --enable-auto-tool-choice
   --tool-call-parser hermes
+  --default-chat-template-kwargs '{"enable_thinking":false}'
+  --max-logprobs 50
 )
 
 case "${1-}" in
@@ -29,6 +33,7 @@ case "${1-}" in
     printf '%q' "${argv[0]}"
     printf ' %q' "${argv[@]:1}"
     printf '\n'
+    printf '# environment: %s\n' HF_HOME
     ;;
   *)
     printf 'serve.sh: unknown argument %q; there is only --print\n' "$1" >&2

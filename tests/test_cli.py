@@ -1,0 +1,128 @@
+"""The command line as a user and a program meet it: exit codes, streams, help, JSON."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import servec
+
+from tests.conftest import ROOT
+
+
+def run(*words: str, cwd: Path = ROOT) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "servec", *words],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_version() -> None:
+    assert run("--version") == (0, f"servec {servec.__version__}\n", "")
+
+
+@pytest.mark.parametrize("verb", ["build", "check", "explain", "blame", "dump", "schema"])
+def test_help(verb: str) -> None:
+    code, out, err = run(verb, "--help")
+    assert code == 0
+    assert out.startswith(f"Usage: servec {verb}")
+    assert err == ""
+    assert verb in run("--help")[1]
+
+
+def test_wrong_usage_is_2() -> None:
+    code, out, err = run("chek")
+    assert (code, out) == (2, "")
+    assert "Did you mean `check`?" in err
+    assert run("dump", "--after", "nothing")[0] == 2
+
+
+def test_findings_are_1_and_go_to_stderr(tmp_path: Path) -> None:
+    code, out, err = run("check", cwd=tmp_path)
+    assert (code, out) == (1, "")
+    assert "SV0901" in err
+
+
+def test_findings_as_json_go_to_stdout(tmp_path: Path) -> None:
+    (tmp_path / "servec.yaml").write_text("out: golden\nspec: [a]\n")
+    code, out, err = run("build", "--format", "json", cwd=tmp_path)
+    assert (code, err) == (1, "")
+    (finding,) = json.loads(out)
+    assert finding["code"] == "SV0201"
+    assert finding["suggestion"] == "specs"
+    assert finding["place"] == {"file": "servec.yaml", "line": 2, "column": 1, "length": 4}
+
+
+def test_explain_a_knob_in_any_spelling() -> None:
+    wanted = run("explain", "gpt-oss-20b-cached", "enable_prefix_caching")
+    assert wanted[0] == 0
+    assert "spec override" in wanted[1]
+    assert "over false" in wanted[1]
+    for spelling in ("no_enable_prefix_caching", "--enable-prefix-caching"):
+        words = ("explain", "gpt-oss-20b-cached", "--", spelling)
+        assert run(*words)[1] == wanted[1]
+    assert "formula" not in run("explain", "qwen3-235b", "tp_size")[1]
+
+
+def test_explain_names_the_nearest_knob() -> None:
+    code, _, err = run("explain", "qwen3-8b", "max_model_length")
+    assert code == 1
+    assert "did you mean `max_model_len`?" in err
+
+
+def test_explain_a_line_from_any_folder(tmp_path: Path) -> None:
+    from_root = run("explain", "golden/qwen3-8b/bash/serve.sh:20")
+    assert from_root[0] == 0
+    inside = run("explain", "serve.sh:20", cwd=ROOT / "golden" / "qwen3-8b" / "bash")
+    assert inside == from_root
+    assert run("explain", "golden/nothing.sh:3")[0] == 1
+    assert run("explain", "golden/qwen3-8b/bash/serve.sh:999")[0] == 1
+
+
+def test_explain_a_code() -> None:
+    code, out, _ = run("explain", "sv0201")
+    assert code == 0
+    assert out.startswith("# SV0201: unknown key")
+    assert run("explain", "SV9999")[0] == 1
+
+
+def test_blame_names_a_place_for_each_line() -> None:
+    code, out, _ = run("blame", "qwen3-8b")
+    assert code == 0
+    assert "specs/qwen3.yaml:" in out
+    assert "recipes/qwen3.yaml:" in out
+    assert "HF_HOME=/models" in out
+    assert run("blame", "qwen3-30b")[1].count("vllm serve") == 2  # both variants
+
+
+@pytest.mark.parametrize(
+    "last", ["parse", "declare", "bind", "expand", "require", "layer", "gate", "lower", "emit"]
+)
+def test_dump_prints_every_pass(last: str) -> None:
+    code, out, _ = run("dump", "--after", last)
+    assert code == 0
+    assert "qwen3-8b" in out
+
+
+def test_set_is_the_strongest() -> None:
+    words = ("explain", "qwen3-8b", "max_model_len", "--set", "qwen3-8b.max_model_len=1024")
+    out = run(*words)[1]
+    assert "max_model_len = 1024" in out
+    assert "command line" in out
+    assert "over 16384" in out
+    assert "over 32768" in out
+
+
+def test_a_closed_pipe_is_no_traceback() -> None:
+    command = f"{sys.executable} -m servec dump --after parse | head -1"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert "Traceback" not in done.stderr
