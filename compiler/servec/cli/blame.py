@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import click
 
 from servec.cli.session import Session, project_options
+from servec.diag.findings import Severity
 from servec.ir.launch import Launch
 
 
@@ -22,7 +23,7 @@ def command(model: str, project: str, sets: tuple[str, ...], strict: bool, style
     if done is not None:
         for launch in launches_of(model, done.launches, session.findings):
             click.echo("\n".join(_lines(launch)))
-    return session.close()
+    return session.close(Severity.ERROR)  # warnings are told by `build`
 
 
 def _lines(launch: Launch) -> Iterator[str]:

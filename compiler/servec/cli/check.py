@@ -23,9 +23,8 @@ def command(
     session = Session(project, sets, strict, style)
     done = session.compile()
     if done is not None and session.root is not None:
-        session.findings.keep(Severity.ERROR)
         chosen = limit_to(done, names, session.findings)
         folder = out_folder(session.root, done.project, session.findings)
         if folder is not None and not session.findings.errors:
             check(folder, chosen, session.findings, partial=bool(names))
-    return session.close()
+    return session.close(Severity.ERROR)

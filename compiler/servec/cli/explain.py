@@ -9,6 +9,7 @@ import click
 
 from servec.cli.session import Session, project_options
 from servec.diag import codes
+from servec.diag.findings import Severity
 from servec.diag.suggest import nearest
 from servec.ir.artifact import Artifact
 from servec.ir.launch import Launch
@@ -45,7 +46,7 @@ def command(
 
         for launch in launches_of(what, done.launches, session.findings):
             _knob(session, launch, knob)
-    return session.close()
+    return session.close(Severity.ERROR)  # warnings are told by `build`
 
 
 def _code(number: str) -> int:

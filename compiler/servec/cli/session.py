@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from servec.diag import codes
-from servec.diag.findings import Findings
+from servec.diag.findings import Findings, Severity
 from servec.pipeline import Compiled, Observer, run
 from servec.source.files import Files, Folder, find_project
 
@@ -69,9 +69,9 @@ class Session:
             return None
         return run(self.files, self.findings, sets=self.sets, strict=self.strict, observe=observe)
 
-    def close(self) -> int:
-        """Show the findings and give the exit code."""
-        found = self.findings.show()
+    def close(self, least: Severity = Severity.NOTE) -> int:
+        """Show the findings from a gravity on, and give the exit code."""
+        found = tuple(item for item in self.findings.show() if item.severity >= least)
         if self.style == "json":
             from servec.diag.render import render_json
 

@@ -102,10 +102,6 @@ class Findings:
         )
         self._found[finding] = None
 
-    def keep(self, least: Severity) -> None:
-        """Drop what is less grave than `least`."""
-        self._found = {item: None for item in self._found if item.severity >= least}
-
     @property
     def errors(self) -> int:
         return sum(finding.severity is Severity.ERROR for finding in self._found)
