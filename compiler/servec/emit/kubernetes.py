@@ -121,15 +121,13 @@ def _container(launch: Launch, site: decl.KubernetesSite | None) -> dict[str, Tr
             }
             for variable in launch.env
         ]
-    gpus = {resource: str(launch.plan.topology.gpus)}
-    container |= {
-        "ports": [{"name": "http", "containerPort": launch.port}],
-        "resources": {"requests": gpus, "limits": gpus},
-        **_probes(launch),
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-        },
+    gpus: dict[str, Tree] = {resource: str(launch.plan.topology.gpus)}
+    container["ports"] = [{"name": "http", "containerPort": launch.port}]
+    container["resources"] = {"requests": gpus, "limits": gpus}
+    container |= _probes(launch)
+    container["securityContext"] = {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
     }
     if launch.plan.topology.gpus > 1:
         container["volumeMounts"] = [{"name": "shared-memory", "mountPath": "/dev/shm"}]

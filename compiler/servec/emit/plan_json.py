@@ -114,5 +114,4 @@ def _print(value: object, depth: int, indent: str = "") -> str:
     return _leaf(value)
 
 
-def _leaf(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+_leaf = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode

@@ -16,6 +16,7 @@ from servec.ir.launch import Launch
 from servec.ir.plan import REQUIREMENTS, Plan
 from servec.ir.setting import Rank, Setting
 from servec.source.located import Plain
+from servec.source.scalars import canonical_float
 
 PATH = "infer_plans.yaml"
 HEADER = f"# {GENERATED}\n# all plans, in the form that eval runners resume from\n"
@@ -116,7 +117,7 @@ def _simple(value: Plain) -> str | None:
         return value if SIMPLE.match(value) and value.lower() not in NOT_TEXT else None
     if value is None or isinstance(value, bool | int):
         return _word(value)
-    return None
+    return canonical_float(value) if isinstance(value, float) else None
 
 
 def _word(value: Plain) -> str:

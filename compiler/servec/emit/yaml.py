@@ -7,7 +7,7 @@ string; else it is in double quotes with escapes that all three know (no JSON su
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -23,7 +23,7 @@ class Traced:
     trace: Trace
 
 
-Tree: TypeAlias = "str | int | float | bool | Traced | Sequence[Tree] | Mapping[str, Tree] | None"
+Tree: TypeAlias = "str | int | float | bool | Traced | list[Tree] | dict[str, Tree] | None"
 
 PLAIN = re.compile(r"(?:[A-Za-z/][A-Za-z0-9_./@+-]*(?::[A-Za-z0-9_./@+-]+)*|--[a-z][a-z0-9-]*)\Z")
 NOT_TEXT = frozenset(
@@ -36,7 +36,7 @@ ESCAPED = re.compile(
 )
 
 
-def print_yaml(comments: Sequence[str], tree: Mapping[str, Tree]) -> tuple[str, dict[int, Trace]]:
+def print_yaml(comments: Sequence[str], tree: dict[str, Tree]) -> tuple[str, dict[int, Trace]]:
     """The text of one document, and what its lines came from."""
     lines = [f"# {comment}" for comment in comments]
     traces: dict[int, Trace] = {}
@@ -45,7 +45,7 @@ def print_yaml(comments: Sequence[str], tree: Mapping[str, Tree]) -> tuple[str, 
 
 
 def _mapping(
-    tree: Mapping[str, Tree], indent: str, lines: list[str], traces: dict[int, Trace]
+    tree: dict[str, Tree], indent: str, lines: list[str], traces: dict[int, Trace]
 ) -> None:
     for key, value in tree.items():
         _entry(f"{indent}{scalar(key)}:", value, indent, lines, traces)
@@ -55,13 +55,13 @@ def _entry(head: str, value: Tree, indent: str, lines: list[str], traces: dict[i
     if isinstance(value, Traced):
         lines.append(f"{head} {scalar(value.value)}")
         traces[len(lines)] = value.trace
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict):
         if not value:
             lines.append(f"{head} {{}}")
             return
         lines.append(head)
         _mapping(value, indent + "  ", lines, traces)
-    elif not isinstance(value, str) and isinstance(value, Sequence):
+    elif isinstance(value, list):
         if not value:
             lines.append(f"{head} []")
             return
@@ -71,15 +71,13 @@ def _entry(head: str, value: Tree, indent: str, lines: list[str], traces: dict[i
         lines.append(f"{head} {scalar(value)}")
 
 
-def _sequence(
-    items: Sequence[Tree], indent: str, lines: list[str], traces: dict[int, Trace]
-) -> None:
+def _sequence(items: list[Tree], indent: str, lines: list[str], traces: dict[int, Trace]) -> None:
     for item in items:
-        if isinstance(item, Mapping) and item:
+        if isinstance(item, dict) and item:
             first = len(lines)
             _mapping(item, indent + "  ", lines, traces)
             lines[first] = f"{indent}- {lines[first][len(indent) + 2 :]}"
-        elif isinstance(item, Sequence) and not isinstance(item, str) and item:
+        elif isinstance(item, list) and item:
             first = len(lines)
             _sequence(item, indent + "  ", lines, traces)
             lines[first] = f"{indent}- {lines[first][len(indent) + 2 :]}"
