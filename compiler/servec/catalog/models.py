@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from servec.source.located import At, List, Map, Node, Plain, plain
 
-SIZE_IN_NAME = re.compile(r"(?:\A|[-_/ ])([0-9]+(?:\.[0-9]+)?)[bB](?=[-_/. ]|\Z)")
+SIZE_IN_NAME = re.compile(r"(?:\A|[-_/ ])([0-9]{1,5}(?:\.[0-9]{1,3})?)[bB](?=[-_/. ]|\Z)")
 PRECISION_OF_DTYPE = {
     "bfloat16": "bf16",
     "float16": "fp16",
@@ -34,7 +34,8 @@ BYTES_OF_PRECISION = {
     "fp4": 0.5,
     "mxfp4": 0.5,
 }
-MOST_LAYERS = 10_000
+MOST_LAYERS, MOST = 10_000, 10**15
+"""Beyond these a configuration's number is a mistake, and counts as not known."""
 FLOAT_METHODS = frozenset(("fp8", "fbgemm_fp8", "ptpc_fp8", "nvfp4", "modelopt_fp4"))
 """Methods whose weights are floating point though the configuration does not say so."""
 
@@ -196,7 +197,8 @@ def _text(config: Map, key: str) -> str | None:
 
 def _integer(config: Map, key: str) -> int | None:
     value = _value(config, key)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if whole and 0 < value < MOST else None  # type: ignore[operator, return-value]
 
 
 def _flag(config: Map, key: str) -> bool:

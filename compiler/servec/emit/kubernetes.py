@@ -91,7 +91,7 @@ def _pod(launch: Launch, site: decl.KubernetesSite | None) -> dict[str, Tree]:
         "containers": [_container(launch, site)],
     }
     if launch.plan.topology.gpus > 1:
-        memory = {"medium": "Memory", "sizeLimit": SHARED_MEMORY}
+        memory: dict[str, Tree] = {"medium": "Memory", "sizeLimit": SHARED_MEMORY}
         pod["volumes"] = [{"name": "shared-memory", "emptyDir": memory}]
     return pod
 

@@ -44,6 +44,7 @@ CHECKPOINT = Text(re.compile(r"[^-\x00][^\x00]*\Z", re.DOTALL), "a hub id or pat
 VERSION = Text(re.compile(r"\S+\Z"), 'a version in quotes, as "0.29.0"')
 RANGE = Text(what='a range of versions, as ">=0.9,<0.12"')
 FLAG = Text(re.compile(r"-\S+\Z"), "a flag")
+GPUS = Int(1, 65536)
 TARGETS = Choice(("bash", "systemd", "kubernetes"))
 SPEC_TYPE = Choice(("chat", "gen"), {"instruct": "chat", "base": "gen"}, ("recipes", "a spec"))
 RECIPE_TYPE = Choice(
@@ -63,14 +64,14 @@ class Topology:
     """How one replica is spread over GPUs, in servec's own words."""
 
     span: Span
-    tp: At[int] | None = key(Int(1), "GPUs that share each layer (tensor parallel)")
-    pp: At[int] | None = key(Int(1), "stages that the layers are cut into (pipeline parallel)")
-    dp: At[int] | None = key(Int(1), "copies of the model behind one endpoint (data parallel)")
-    ep: At[int | None] | None = key(OrNull(Int(1)), "GPUs that share the experts")
-    cp: At[int | None] | None = key(OrNull(Int(1)), "GPUs that share one long context")
-    dcp: At[int | None] | None = key(OrNull(Int(1)), "GPUs that share a context while decoding")
+    tp: At[int] | None = key(GPUS, "GPUs that share each layer (tensor parallel)")
+    pp: At[int] | None = key(GPUS, "stages that the layers are cut into (pipeline parallel)")
+    dp: At[int] | None = key(GPUS, "copies of the model behind one endpoint (data parallel)")
+    ep: At[int | None] | None = key(OrNull(GPUS), "GPUs that share the experts")
+    cp: At[int | None] | None = key(OrNull(GPUS), "GPUs that share one long context")
+    dcp: At[int | None] | None = key(OrNull(GPUS), "GPUs that share a context while decoding")
     enable_dp_attention: At[bool] | None = key(Bool(), "data parallel in the attention alone")
-    replicas: At[int] | None = key(Int(1), "equal servers, each with GPUs of its own")
+    replicas: At[int] | None = key(GPUS, "equal servers, each with GPUs of its own")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,8 +122,8 @@ class Model:
     image: At[str] | None = key(TEXT, "container image; the engine's version is read from it")
     engine_version: At[str] | None = key(VERSION, "the engine's version, where no image says it")
     hardware: At[str] | None = key(TEXT, "accelerator key, product string or instance type")
-    gpus: At[int] | None = key(Int(1), "GPUs of one node and one replica")
-    nodes: At[int] | None = key(Int(1), "nodes of one replica; 1 unless said")
+    gpus: At[int] | None = key(GPUS, "GPUs of one node and one replica")
+    nodes: At[int] | None = key(GPUS, "nodes of one replica; 1 unless said")
     precision: At[str] | None = key(PRECISION, "of the weights; read from the model's facts")
     recipe: At[str] | None = key(TEXT, "a recipe's name, or `none`; family and size decide")
     topology: Topology | None = key(Record(Topology), "how a replica is spread over GPUs")

@@ -101,7 +101,7 @@ class Accelerator:
     vendor: At[str] = key(TEXT, "nvidia, amd, …", required=True)
     compute_capability: At[str] | None = key(TEXT, "CUDA compute capability")
     architecture: At[str] | None = key(TEXT, "the name of the chip's architecture")
-    nominal_gb: At[float] = key(Number(), "memory as it is sold, GB", required=True)
+    nominal_gb: At[float] = key(Number(1), "memory as it is sold, GB", required=True)
     driver_total_mib: At[int] | None = key(Int(1), "memory as the driver prints it, MiB")
     runtime_total_gib: At[float] | None = key(Number(), "memory as CUDA's runtime sees it, GiB")
     formats: tuple[At[str], ...] = key(ListOf(TEXT), "number formats that it computes in")

@@ -61,7 +61,7 @@ def _sets(texts: tuple[str, ...], files: Files, findings: Findings) -> tuple[dec
         name, equals, value = text.partition("=")
         model, dot, knob = name.partition(".")
         span = Span(COMMAND_LINE, number, 1, max(len(text), 1))
-        if not (equals and dot and model and knob) or "\n" in text:
+        if not (equals and dot and model and knob) or not text.isprintable():
             findings.add(codes.BAD_SET, span, text=text, problem="this is not a setting")
             continue
         node = _value(number, value, len(name) + 1, findings)

@@ -20,6 +20,7 @@ from servec.ir.plan import Plan
 from servec.ir.setting import Group, Setting
 from servec.source.located import At, Plain, Span
 
+PARAMETER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.]*\Z")
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 SECRET_ENV = re.compile(r"(?i)(?:^|_)(?:TOKEN|SECRET|PASSWORD|API_KEY|SECRET_KEY|ACCESS_KEY)\Z")
 """Names that hold a credential whatever reads them."""
@@ -105,6 +106,11 @@ def _settings(plan: Plan, findings: Findings) -> None:
         elif setting.knob in engine.owned:
             advice = f"use `{engine.owned[setting.knob]}` of the spec"
             findings.add(codes.OWNED, span, knob=winner.name, advice=advice)
+        elif not PARAMETER.match(winner.name.removeprefix("topology.")):
+            problem = "this cannot be a flag's name"
+            advice = "write the engine's own name with `_`, without dashes before it"
+            name = winner.name
+            findings.add(codes.UNREPRESENTABLE, span, knob=name, problem=problem, advice=advice)
         elif setting.group is not Group.TOPOLOGY:
             for problem, advice in _unrepresentable(setting):
                 findings.add(

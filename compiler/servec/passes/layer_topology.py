@@ -13,6 +13,7 @@ from servec.ir.setting import Definition, Group, Judged, Origin, Outcome, Rank, 
 from servec.passes.layer_sources import TOPOLOGY
 from servec.source.located import Span
 
+MOST = 65536
 DEFAULTS = {"pp": 1, "replicas": 1}
 
 
@@ -24,7 +25,7 @@ def settle_topology(
     bad = [item for key, item in said.items() if not _fits(key, item)]
     for setting in bad:
         winner = setting.winner
-        problem = f"`{winner.name.removeprefix(TOPOLOGY)}` must be a whole number of at least 1"
+        problem = f"`{winner.name.removeprefix(TOPOLOGY)}` must be a whole number from 1 to {MOST}"
         if setting.knob.endswith("enable_dp_attention"):
             problem = f"`{winner.name}` must be true or false"
         findings.add(codes.BAD_TOPOLOGY, winner.origin.span, problem=problem, advice="")
@@ -37,7 +38,7 @@ def _fits(key: str, setting: Setting) -> bool:
     value = setting.value
     if key == "enable_dp_attention":
         return isinstance(value, bool)
-    whole = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    whole = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST
     return whole or (value is None and key in ("ep", "cp", "dcp"))
 
 

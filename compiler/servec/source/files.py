@@ -29,7 +29,7 @@ class Files:
 
     def listing(self, folder: str) -> tuple[list[str], list[str]]:
         """The data files below a folder: the project's own, then the shipped ones."""
-        own = [path for path in self.own.files(folder) if path.endswith(SUFFIXES)]
+        own = [path for path in self._files(folder) if path.endswith(SUFFIXES)]
         if self.shipped is None:
             return own, []
         shipped = [MARK + path for path in self.shipped.files(folder) if path.endswith(SUFFIXES)]
@@ -37,7 +37,7 @@ class Files:
 
     def names(self, folder: str) -> set[str]:
         """The names directly below a folder, of the project's own files."""
-        return {path[len(folder) + 1 :].split("/")[0] for path in self.own.files(folder)}
+        return {path[len(folder) + 1 :].split("/")[0] for path in self._files(folder)}
 
     def exists(self, path: str) -> bool:
         return path in self._texts or self._bytes(path) is not None
@@ -69,6 +69,14 @@ class Files:
     def add(self, path: str, text: str) -> None:
         """A source that is no file, as the words of the command line."""
         self._texts[path] = text
+
+    def _files(self, folder: str) -> list[str]:
+        try:
+            return self.own.files(folder)
+        except OSError as error:
+            problem = error.strerror or str(error)
+            self.findings.add(codes.UNREADABLE, Span(folder, 1, 1), problem=problem)
+            return []
 
     def _parse(self, path: str) -> Node | None:
         text = self.text(path)

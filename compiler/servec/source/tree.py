@@ -3,17 +3,22 @@ project's root; listings are sorted, so that no order of a file system reaches t
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
+
+from servec.source import limits
 
 
 class Tree(Protocol):
     """Read-only files under one root."""
 
     def files(self, folder: str) -> list[str]:
-        """Every file below `folder`, sorted; none where there is no such folder."""
+        """Every file below `folder`, sorted; none where there is no such folder. Raises OSError
+        where a folder cannot be listed."""
 
     def read(self, path: str) -> bytes | None:
         """The file's bytes, or None where there is no such file. Raises OSError where it cannot
@@ -46,17 +51,24 @@ class Folder:
 
     def read(self, path: str) -> bytes | None:
         try:
-            with open(self.root / path, "rb") as file:
-                return file.read()
+            with open(self.root / path, "rb", opener=_without_waiting) as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise OSError(errno.EINVAL, "it is not a regular file")
+                return file.read(limits.FILE_BYTES + 1)
         except (FileNotFoundError, NotADirectoryError):
             return None
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file, and a pipe without waiting for its other end."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _walk(folder: str, name: str, seen: set[tuple[int, int]]) -> Iterator[str]:
     try:
         status = os.stat(folder)
         entries = list(os.scandir(folder))
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return
     identity = (status.st_dev, status.st_ino)
     if identity in seen:
