@@ -52,6 +52,7 @@ def test_findings_are_1_and_go_to_stderr(tmp_path: Path) -> None:
 
 def test_findings_as_json_go_to_stdout(tmp_path: Path) -> None:
     (tmp_path / "servec.yaml").write_text("out: golden\nspec: [a]\n")
+    (tmp_path / "specs").mkdir()
     code, out, err = run("build", "--format", "json", cwd=tmp_path)
     assert (code, err) == (1, "")
     (finding,) = json.loads(out)

@@ -52,11 +52,14 @@ def test_check_says_which_file_is_changed_missing_and_left_over(project: Path) -
     code, out = servec(project, "check")
     assert code == 1
     assert "SV0801" in out
-    assert "golden/a/bash/serve.sh differs" in out
+    assert "`golden/a/bash/serve.sh` differs" in out
     assert "`--max-model-len 32768`, it is `--max-model-len 4096`" in out
-    assert "golden/b/plan.json is missing" in out
-    assert "golden/c/serve.sh comes from no source" in out
+    assert "`golden/b/plan.json` is missing" in out
+    assert "`golden/c/serve.sh` was not written by servec" in out
     assert "3 errors" in out
+    spec = project / "specs" / "a.yaml"
+    spec.write_text("".join(line for line in SPEC.splitlines(keepends=True) if "  b:" not in line))
+    assert "`golden/b/bash/serve.sh` comes from no source any more" in servec(project, "check")[1]
 
 
 def test_an_equal_file_is_not_written(project: Path) -> None:
@@ -77,7 +80,7 @@ def test_leftovers_are_removed_and_changed_ones_told(project: Path) -> None:
     assert code == 0
     assert not (golden / "b" / "bash").exists()
     assert (golden / "b" / "plan.json").read_text() == "mine now\n"
-    assert "golden/b/plan.json was not written by servec, it was changed by hand since" in out
+    assert "`golden/b/plan.json` comes from no source any more, but was changed by hand" in out
 
 
 def test_strangers_are_told_and_left(project: Path) -> None:
@@ -86,9 +89,39 @@ def test_strangers_are_told_and_left(project: Path) -> None:
     (golden / "README.md").write_text("mine\n")
     (golden / ".keep").write_text("")
     out = servec(project, "build")[1]
-    assert "golden/README.md was not written by servec" in out
+    assert "`golden/README.md` was not written by servec" in out
     assert ".keep" not in out
     assert (golden / "README.md").read_text() == "mine\n"
+
+
+def test_a_strangers_file_in_an_artifact_s_place_is_not_overwritten(project: Path) -> None:
+    wrapper = project / "golden" / "a" / "bash" / "serve.sh"
+    wrapper.parent.mkdir(parents=True)
+    wrapper.write_text("#!/bin/sh\necho mine\n")
+    code, out = servec(project, "build")
+    assert code == 1
+    assert "stands where servec would write" in out
+    assert wrapper.read_text() == "#!/bin/sh\necho mine\n"
+    assert not (project / "golden" / "infer_plans.yaml").exists()
+
+
+def test_a_lost_manifest_is_made_again(project: Path) -> None:
+    servec(project, "build")
+    (project / "golden" / "MANIFEST.sha256").unlink()
+    (project / "specs" / "a.yaml").write_text(SPEC.replace("H100-80G", "H200-141G"))
+    assert servec(project, "build")[0] == 0
+    assert servec(project, "check") == (0, "")
+
+
+def test_links_are_not_followed(project: Path) -> None:
+    servec(project, "build")
+    plan = project / "golden" / "a" / "plan.json"
+    plan.unlink()
+    plan.symlink_to("plan.json")
+    code, out = servec(project, "check")
+    assert code == 1
+    assert "a link stands in its place" in out
+    assert "Traceback" not in out
 
 
 def test_one_error_and_nothing_is_written(project: Path) -> None:
@@ -126,7 +159,9 @@ def test_an_interrupted_build_is_completed_by_the_next(project: Path) -> None:
         assert {p: p.read_bytes() for p in golden.rglob("*") if p.is_file()} == whole
 
 
-@pytest.mark.parametrize("out", [".", "specs", "specs/out", "recipes", "../out", "/tmp/out"])
+@pytest.mark.parametrize(
+    "out", [".", "specs", "specs/out", ".git", "recipes", "../out", "/tmp/out"]
+)
 def test_the_output_folder_is_one_of_its_own(project: Path, out: str) -> None:
     (project / "servec.yaml").write_text(f"out: {out}\n")
     code, text = servec(project, "build")

@@ -56,7 +56,8 @@ def compile(
     else:
         found = find_project(Path(root))
         if found is None:
-            findings.add(codes.NO_PROJECT, None, folder=str(root))
+            advice = "give a project's folder, or `tree`"
+            findings.add(codes.NO_PROJECT, None, folder=str(root), advice=advice)
             return Result((), (), {}, findings.show())
         own = Folder(found)
     files = Files(own, findings)

@@ -14,9 +14,10 @@ from hashlib import sha256
 from pathlib import Path
 
 from servec.diag import codes
-from servec.diag.findings import Findings
+from servec.diag.findings import Findings, Severity
 from servec.diag.suggest import nearest
 from servec.emit.emit import MANIFEST, manifest_text
+from servec.emit.header import GENERATED
 from servec.ir import decl
 from servec.ir.artifact import Artifact
 from servec.ir.decl import OUT
@@ -35,12 +36,19 @@ class Written:
 
 
 def out_folder(root: Path, project: decl.Project, findings: Findings) -> Path | None:
-    """The project's output folder, or None with a finding where a link leads out of the project."""
+    """The project's output folder, or None with a finding where it cannot be one."""
     name = project.out.value if project.out else OUT
     folder = root / name
-    if root.resolve() not in folder.resolve().parents:
+    problem = ""
+    try:
+        if root.resolve() not in folder.resolve().parents:
+            problem = "leads out of the project"
+        elif folder.exists() and not folder.is_dir():
+            problem = "is a file"
+    except (OSError, RuntimeError):  # a ring of links
+        problem = "leads nowhere"
+    if problem:
         span = project.out.span if project.out else None
-        problem = "leads out of the project"
         findings.add(codes.BAD_OUTPUT, span, path=name, problem=problem)
         return None
     return folder
@@ -75,30 +83,44 @@ def build(
     folder: Path, artifacts: tuple[Artifact, ...], findings: Findings, *, partial: bool
 ) -> Written | None:
     """Write what differs, remove what is left over (not in a partial build), and say what is not
-    servec's. None with a finding where the folder cannot be written."""
+    servec's. None with a finding where the folder cannot be written, or where a stranger's file
+    stands in the place of an artifact: then nothing is written at all."""
     try:
-        return _build(folder, artifacts, findings, partial)
+        before = _read_manifest(folder)
+        differences = {item.path: _difference(folder, item) for item in artifacts}
+        for item in artifacts:
+            if differences[item.path] and _is_foreign(folder, item.path, before):
+                detail = "stands where servec would write, and servec did not write it"
+                shown, error = _shown(folder, item.path), Severity.ERROR
+                findings.add(codes.FOREIGN, None, path=shown, detail=detail, severity=error)
+        if findings.errors:
+            return None
+        differing = tuple(item for item in artifacts if differences[item.path])
+        return _build(folder, artifacts, differing, before, findings, partial)
     except OSError as error:
-        path = error.filename or folder
-        problem = error.strerror or str(error)
-        findings.add(codes.CANNOT_WRITE, None, path=os.fspath(path), problem=problem)
+        _cannot("write", folder, error, findings)
         return None
 
 
 def _build(
-    folder: Path, artifacts: tuple[Artifact, ...], findings: Findings, partial: bool
+    folder: Path,
+    artifacts: tuple[Artifact, ...],
+    differing: tuple[Artifact, ...],
+    before: dict[str, str],
+    findings: Findings,
+    partial: bool,
 ) -> Written:
-    before = _read_manifest(folder)
     wanted = {artifact.path for artifact in artifacts}
-    differing = [item for item in artifacts if item.path != MANIFEST and _difference(folder, item)]
     leftovers = [] if partial else sorted(set(before) - wanted)
     if differing or leftovers:
         # What is about to be written is listed first, so that an interrupted run can be told from
         # a stranger's file by the next one.
         listed = {item.path: sha256(item.content).hexdigest() for item in differing}
+        listed.pop(MANIFEST, None)
         _write(folder, MANIFEST, manifest_text({**before, **listed}).encode(), executable=False)
     for item in differing:
-        _write(folder, item.path, item.content, executable=item.executable)
+        if item.path != MANIFEST:
+            _write(folder, item.path, item.content, executable=item.executable)
     removed = [path for path in leftovers if _remove(folder, path, before[path], findings)]
     for item in artifacts:
         if item.path == MANIFEST and _difference(folder, item):
@@ -107,7 +129,8 @@ def _build(
     known = wanted | set(before)
     for path in () if partial else _files(folder):
         if path not in known:
-            findings.add(codes.FOREIGN, None, path=_shown(folder, path), detail="")
+            detail = "was not written by servec"
+            findings.add(codes.FOREIGN, None, path=_shown(folder, path), detail=detail)
     written = tuple(item.path for item in differing)
     return Written(written, len(artifacts) - len(differing), tuple(removed))
 
@@ -116,17 +139,56 @@ def check(
     folder: Path, artifacts: tuple[Artifact, ...], findings: Findings, *, partial: bool
 ) -> None:
     """Hold the folder against the artifacts: changed, missing and left-over files are findings."""
+    try:
+        _check(folder, artifacts, findings, partial)
+    except OSError as error:
+        _cannot("read", folder, error, findings)
+
+
+def _check(
+    folder: Path, artifacts: tuple[Artifact, ...], findings: Findings, partial: bool
+) -> None:
+    before = _read_manifest(folder)
+    wanted = {item.path for item in artifacts}
+    others = [] if partial else [path for path in _files(folder) if path not in wanted]
+    for path in others:
+        shown, error = _shown(folder, path), Severity.ERROR
+        if before.get(path) == _digest(folder / path):
+            findings.add(codes.LEFTOVER, None, path=shown)
+        else:
+            detail = "was not written by servec"
+            findings.add(codes.FOREIGN, None, path=shown, detail=detail, severity=error)
     for item in artifacts:
         difference = _difference(folder, item)
         shown = _shown(folder, item.path)
         if difference == "missing":
             findings.add(codes.MISSING, None, path=shown)
-        elif difference:
+        elif difference and (item.path != MANIFEST or not findings.errors):
+            # MANIFEST.sha256 follows the other files: told by itself only where it stands alone.
             findings.add(codes.CHANGED, None, path=shown, detail=difference)
-    wanted = {item.path for item in artifacts}
-    for path in () if partial else _files(folder):
-        if path not in wanted:
-            findings.add(codes.LEFTOVER, None, path=_shown(folder, path))
+
+
+def _cannot(verb: str, folder: Path, error: OSError, findings: Findings) -> None:
+    """A finding about a file that the system refuses, by its path in the folder."""
+    name = os.fspath(error.filename) if error.filename is not None else os.fspath(folder)
+    name = os.path.relpath(name, folder.parent)
+    head, _, tail = name.rpartition("/")
+    if tail.startswith(TEMPORARY):  # the file beside its place; the place is meant
+        name = f"{head}/{tail.removeprefix(TEMPORARY).partition('-')[2]}"
+    problem = error.strerror or str(error)
+    findings.add(codes.CANNOT_WRITE, None, verb=verb, path=name, problem=problem.lower())
+
+
+def _is_foreign(folder: Path, path: str, before: dict[str, str]) -> bool:
+    """Whether something stands at an artifact's place that servec did not write: neither listed in
+    MANIFEST.sha256 nor marked as generated."""
+    target = folder / path
+    if path in before or path == MANIFEST or not os.path.lexists(target):
+        return False
+    if target.is_dir() or target.is_symlink():
+        return True
+    with open(target, "rb") as file:
+        return GENERATED.encode() not in file.read(400)
 
 
 def _read_manifest(folder: Path) -> dict[str, str]:
@@ -147,6 +209,8 @@ def _read_manifest(folder: Path) -> dict[str, str]:
 def _difference(folder: Path, item: Artifact) -> str:
     """What differs between a file and its artifact, in a few words; empty where nothing does."""
     path = folder / item.path
+    if os.path.islink(path):
+        return "a link stands in its place"
     try:
         with open(path, "rb") as file:
             found = file.read()
@@ -163,16 +227,34 @@ def _difference(folder: Path, item: Artifact) -> str:
 
 
 def _first_difference(found: bytes, wanted: bytes) -> str:
+    if found.replace(b"\r\n", b"\n") == wanted:
+        return "its lines end with CR LF"
+    if found + b"\n" == wanted:
+        return "its last line does not end"
     old, new = found.split(b"\n"), wanted.split(b"\n")
     for number, (one, other) in enumerate(zip(old, new, strict=False), 1):
         if one != other:
-            return f"line {number} should be `{_short(other)}`, it is `{_short(one)}`"
+            here, there = _parts(one, other)
+            return f"line {number} should be `{there}`, it is `{here}`"
     return f"it has {len(old) - 1} lines and should have {len(new) - 1}"
 
 
-def _short(line: bytes) -> str:
-    text = line.decode("utf-8", "replace").strip()
-    return text if len(text) <= 60 else text[:57] + "..."
+def _parts(one: bytes, other: bytes) -> tuple[str, str]:
+    """Two lines cut down to where they begin to differ."""
+    left, right = (line.decode("utf-8", "replace").strip() for line in (one, other))
+    pairs = zip(left, right, strict=False)
+    same = next((index for index, (a, b) in enumerate(pairs) if a != b), min(len(left), len(right)))
+    start = max(0, same - 20) if max(len(left), len(right)) > 60 else 0
+    return _cut(left, start), _cut(right, start)
+
+
+def _cut(text: str, start: int) -> str:
+    end = start + 60
+    return ("…" if start else "") + text[start:end] + ("…" if len(text) > end else "")
+
+
+def _digest(path: Path) -> str:
+    return "" if path.is_symlink() else sha256(path.read_bytes()).hexdigest()
 
 
 def _write(folder: Path, path: str, content: bytes, *, executable: bool) -> None:
@@ -197,7 +279,7 @@ def _remove(folder: Path, path: str, digest: str, findings: Findings) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     if not same:
-        detail = ", it was changed by hand since"
+        detail = "comes from no source any more, but was changed by hand: it is left alone"
         findings.add(codes.FOREIGN, None, path=_shown(folder, path), detail=detail)
         return False
     target.unlink()

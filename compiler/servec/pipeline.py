@@ -55,7 +55,9 @@ def run(
     observe("require", drafts)
     plans = layer.run(drafts, sources, findings)  # -> settings, each with its history
     observe("layer", plans)
-    plans = gate.run(plans, findings)  # -> held against versions, the site and safety
+    plans = gate.run(
+        plans, sources.project, findings
+    )  # -> held against versions, the site and safety
     observe("gate", plans)
     if findings.errors:
         return Compiled(sources.project, plans)

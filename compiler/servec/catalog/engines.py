@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 from packaging.version import Version
 
 from servec.catalog.versions import first_that_holds, holds
 from servec.ir.manifest import Call, Manifest, Negatives, RequirementRule, TopologyFlag
+from servec.ir.topology import Topology
 from servec.source.located import Plain
 
 OWN_KNOBS = ("host", "port", "served_model_name")
@@ -63,6 +65,34 @@ class EngineAt:
     @cached_property
     def topology_flags(self) -> tuple[TopologyFlag, ...]:
         return tuple(flag for flag in self.manifest.topology.flags if holds(flag, self.version))
+
+    def topology_values(self, topology: Topology) -> Iterator[tuple[TopologyFlag, int]]:
+        """The flags of a topology and their values; a flag appears where its value is above 1."""
+        for flag in self.topology_flags:
+            value = self._topology_value(flag.of.value, topology)
+            if value > 1:
+                yield flag, value
+
+    def _topology_value(self, key: str, topology: Topology) -> int:
+        rules = self.manifest.topology
+        attention = topology.enable_dp_attention and rules.tp_counts is not None
+        match key:
+            case "tp" if attention and self.tp_counts_all:
+                return topology.tp * topology.dp
+            case "attention_dp":
+                return topology.dp if attention else 1
+            case "plain_dp":
+                return 1 if attention else topology.dp
+            case "dcp" if topology.dcp is None and rules.dcp_follows_cp:
+                return topology.cp or 1
+            case _:
+                return getattr(topology, key) or 1
+
+    @property
+    def tp_counts_all(self) -> bool:
+        """Whether tp's flag counts all GPUs of attention data parallelism."""
+        counts = self.manifest.topology.tp_counts
+        return counts is not None and counts.value == "all"
 
     def knob(self, name: str) -> tuple[str, bool]:
         """The knob that a parameter's name turns, and whether the name says the opposite."""

@@ -29,9 +29,13 @@ def command(
         return session.close()
     written = build(folder, chosen, session.findings, partial=bool(names))
     if written is not None:
-        count = len(done.plans)
+        plans, files = _counted(len(done.plans), "plan"), _counted(len(written.written), "file")
         session.say(
-            f"{count} plan{'s' if count != 1 else ''} into {folder.name}/: {len(written.written)} "
-            f"files written, {written.unchanged} unchanged, {len(written.removed)} removed"
+            f"{plans} into {folder.name}/: {files} written, {written.unchanged} unchanged, "
+            f"{len(written.removed)} removed"
         )
     return session.close()
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

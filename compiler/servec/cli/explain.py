@@ -39,6 +39,8 @@ def command(
     if done is None:
         return session.close()
     place = PLACE.match(what) if knob is None else None
+    if place is None and knob is None and "/" in what:
+        place = PLACE.match(f"{what}:0")
     if place is not None:
         _line(session, done.artifacts, Path(place["path"]), int(place["line"]), done.project.out)
     else:
@@ -107,7 +109,7 @@ def _line(
         return
     lines = artifact.text.splitlines()
     if not 1 <= line <= len(lines):
-        problem, advice = f"the file has {len(lines)} lines", ""
+        problem, advice = f"the file has {len(lines)} lines", "add one of them as `:LINE`"
         session.findings.add(
             codes.STALE_LINE, None, path=path, line=line, problem=problem, advice=advice
         )

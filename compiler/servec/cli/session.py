@@ -24,7 +24,7 @@ def project_options(function: F) -> F:
             "-C",
             "--project",
             default=".",
-            type=click.Path(),
+            type=click.Path(exists=True, file_okay=False),
             help="Folder to look for a project in.",
         ),
         click.option(
@@ -54,7 +54,9 @@ class Session:
         self.root = find_project(Path(project))
         self.files: Files | None = None
         if self.root is None:
-            self.findings.add(codes.NO_PROJECT, None, folder=Path(project).resolve())
+            self.findings.add(
+                codes.NO_PROJECT, None, folder=Path(project).resolve(), advice=_advice(project)
+            )
         else:
             self.files = Files(Folder(self.root), self.findings)
 
@@ -89,3 +91,9 @@ class Session:
         """People's words: on stderr, and not where a machine reads."""
         if self.style == "text":
             click.echo(f"servec: {words}", err=True)
+
+
+def _advice(project: str) -> str:
+    if Path(project, "servec.yml").exists():
+        return "servec.yml is here: call it servec.yaml"
+    return "go to a project's folder, or write a servec.yaml there"

@@ -181,6 +181,7 @@ BAD_TOPOLOGY = Code("SV0402", ERROR, "topology does not work out", "{problem}", 
 NO_FLAG = Code(
     "SV0403", WARNING, "engine has no such parallelism",
     "engine `{engine}` has no flag for {what}: it is left out",
+    "take it out of the spec, or serve the model with an engine that has it",
 )
 BAD_SET = Code(
     "SV0404", ERROR, "setting on the command line", "`--set {text}`: {problem}",
@@ -190,7 +191,7 @@ BAD_SET = Code(
 # --- 05: requirements ----------------------------------------------------------------------------
 UNMET = Code(
     "SV0501", WARNING, "requirement is not met",
-    "`{requirement}` of task `{task}` is not met: `{knob}` is {value}, set by the {rank}",
+    "`{requirement}` of {tasks} is not met: `{knob}` is {value}, set by the {rank}",
     "remove that setting, or accept it: the user's value stands",
 )
 NO_RULE = Code(
@@ -205,7 +206,10 @@ UNTESTED_VERSION = Code(
     "recipe `{recipe}` was tested with {engine} {tested}, this is {version}",
     "take a tested version, or test this one and add it to `tested_versions`",
 )
-KNOWN_ISSUE = Code("SV0602", WARNING, "known issue", "recipe `{recipe}`: {issue}")
+KNOWN_ISSUE = Code(
+    "SV0602", WARNING, "known issue", "recipe `{recipe}`: {issue}",
+    "when it is mended, say in the recipe which `versions:` have it",
+)
 LOCKED_ENV = Code(
     "SV0603", ERROR, "environment undoes determinism",
     "`{name}` must be `{value}` for `deterministic: true`", "remove one of the two",
@@ -213,7 +217,7 @@ LOCKED_ENV = Code(
 SECRET = Code(
     "SV0604", ERROR, "secret in a source",
     "`{name}` is a secret: it would stand in the sources and in what is made from them",
-    "leave it out here and give it where the server runs",
+    "leave it out here and give it where the server runs", conceal=True,
 )
 BAD_ENV_NAME = Code(
     "SV0605", ERROR, "not an environment name", "`{name}` cannot name an environment variable",
@@ -221,10 +225,14 @@ BAD_ENV_NAME = Code(
 )
 UNREPRESENTABLE = Code(
     "SV0606", ERROR, "value cannot be passed",
-    "`{knob}` cannot be passed to the engine: {problem}", "{advice}",
+    "`{knob}` cannot be passed on: {problem}", "{advice}",
 )
 OWNED = Code(
     "SV0607", ERROR, "servec sets this itself", "`{knob}` is set by servec", "{advice}",
+)
+SET_TWICE = Code(
+    "SV0608", ERROR, "one flag is set twice",
+    "`{knob}` and `{other}` both set {flag}", "keep one of the two",
 )
 
 # --- 07: lowering and artifacts ------------------------------------------------------------------
@@ -234,19 +242,22 @@ NO_IMAGE = Code(
 
 # --- 08: the output folder -----------------------------------------------------------------------
 CHANGED = Code(
-    "SV0801", ERROR, "artifact differs", "{path} differs from what the sources say: {detail}",
+    "SV0801", ERROR, "artifact differs", "`{path}` differs from what the sources say: {detail}",
     "run `servec build`",
 )
-MISSING = Code("SV0802", ERROR, "artifact is missing", "{path} is missing", "run `servec build`")
+MISSING = Code("SV0802", ERROR, "artifact is missing", "`{path}` is missing", "run `servec build`")
 LEFTOVER = Code(
-    "SV0803", ERROR, "artifact is left over", "{path} comes from no source any more",
+    "SV0803", ERROR, "artifact is left over", "`{path}` comes from no source any more",
     "run `servec build`",
 )
 FOREIGN = Code(
     "SV0804", WARNING, "file in the output folder is not servec's",
-    "{path} was not written by servec{detail}", "move it out of the output folder",
+    "`{path}` {detail}", "move it out of the output folder",
 )
-CANNOT_WRITE = Code("SV0805", ERROR, "cannot write", "cannot write {path}: {problem}")
+CANNOT_WRITE = Code(
+    "SV0805", ERROR, "cannot write", "cannot {verb} `{path}`: {problem}",
+    "make room for it, or give servec the right to it",
+)
 BAD_OUTPUT = Code(
     "SV0806", ERROR, "output folder does not fit", "the output folder `{path}` {problem}",
     "give a folder of its own inside the project",
@@ -254,12 +265,16 @@ BAD_OUTPUT = Code(
 
 # --- 09: projects and commands -------------------------------------------------------------------
 NO_PROJECT = Code(
-    "SV0901", ERROR, "no project", "there is no servec.yaml in {folder} or above it",
-    "go to a project's folder, or write a servec.yaml there",
+    "SV0901", ERROR, "no project", "there is no servec.yaml in `{folder}` or above it",
+    "{advice}",
 )
 NO_SUCH_NAME = Code("SV0902", ERROR, "unknown name", "there is no {what} `{name}`", "{known}")
 STALE_LINE = Code(
-    "SV0903", ERROR, "nothing to explain here", "{path}:{line}: {problem}", "{advice}",
+    "SV0903", ERROR, "nothing to explain here", "`{path}:{line}`: {problem}", "{advice}",
+)
+NO_SPEC_FOLDER = Code(
+    "SV0905", ERROR, "folder of specs is missing", "there is no folder `{folder}` in the project",
+    "make it, or name the right one in servec.yaml under `specs:`",
 )
 NO_SPECS = Code(
     "SV0904", WARNING, "no models", "no spec declares a model to serve", "add one under {folders}",

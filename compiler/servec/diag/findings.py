@@ -30,13 +30,15 @@ class Severity(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """One kind of finding. `message` and `help` are formats over the finding's arguments."""
+    """One kind of finding. `message` and `help` are formats over the finding's arguments; a source
+    line with a finding that conceals is never shown."""
 
     number: str
     severity: Severity
     title: str
     message: str
     help: str = ""
+    conceal: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,13 @@ WIDTH = 110
 
 def render_text(findings: Iterable[Finding], line_of: LineOf, *, colour: bool = False) -> str:
     """All findings, a blank line between them."""
-    painter = _Painter(colour)
-    return "\n".join(_one(finding, line_of, painter) for finding in findings)
+    painter, found = _Painter(colour), list(findings)
+    secret = {(f.span.file, f.span.line) for f in found if f.code.conceal and f.span}
+
+    def shown(file: str, number: int) -> str | None:
+        return None if (file, number) in secret else line_of(file, number)
+
+    return "\n".join(_one(finding, shown, painter) for finding in found)
 
 
 class _Painter:

@@ -6,13 +6,11 @@ Launch(qwen3-8b) -> qwen3-8b/plan.json, qwen3-8b/bash/serve.sh, qwen3-8b/systemd
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 
-from servec.diag import codes
 from servec.diag.findings import Findings
-from servec.emit.kubernetes import gpu_resource, manifests
+from servec.emit.kubernetes import manifests
 from servec.emit.plan_json import plan_json
 from servec.emit.plans import infer_plans
 from servec.ir import decl
@@ -32,7 +30,7 @@ def run(
     wrappers = Wrappers(files, findings)
     artifacts = [infer_plans(launches)]
     for launch in launches:
-        artifacts += _of_model(launch, project, wrappers.render(launch), files, findings)
+        artifacts += _of_model(launch, project, wrappers.render(launch))
     artifacts.append(manifest(artifacts))
     return tuple(sorted(artifacts, key=lambda artifact: artifact.path))
 
@@ -51,8 +49,6 @@ def _of_model(
     launch: Launch,
     project: decl.Project,
     wrapper: Artifact | None,
-    files: Files,
-    findings: Findings,
 ) -> Iterator[Artifact]:
     targets = _targets(launch, project)
     yield plan_json(launch)
@@ -62,32 +58,10 @@ def _of_model(
         from servec.emit.systemd import unit
 
         yield unit(launch, project.systemd)
-    if "kubernetes" in targets and _fits_kubernetes(launch, project, files, findings):
+    if "kubernetes" in targets:
         yield from manifests(launch, project.kubernetes)
 
 
 def _targets(launch: Launch, project: decl.Project) -> set[str]:
     named = launch.plan.subject.model.targets or project.targets
     return {target.value for target in named} or set(TARGETS)
-
-
-def _fits_kubernetes(
-    launch: Launch, project: decl.Project, files: Files, findings: Findings
-) -> bool:
-    """What a pod needs and a host does not: an image, a resource name, a Service's name."""
-    subject = launch.plan.subject
-    model = subject.model
-    if subject.image is None:
-        advice = "give `image:`, or leave the target out with `targets: [bash, systemd]`"
-        findings.add(codes.NO_IMAGE, model.name.span, target="kubernetes", advice=advice)
-    resource = gpu_resource(subject.accelerator, project.kubernetes)
-    if resource is None:
-        advice = "name it in servec.yaml as `kubernetes: {gpu_resource: …}`"
-        where, span = f"accelerator `{subject.accelerator.name.value}`", model.name.span
-        findings.add(codes.MISSING_KEY, span, where=where, key="gpu_resource", advice=advice)
-    # A Service's name is a DNS-1035 label: it begins with a letter.
-    named = re.match(r"[a-z]", launch.plan.name) is not None
-    if not named:
-        what, limit = "a Kubernetes Service", decl.NAME_CHARACTERS
-        findings.add(codes.BAD_NAME, model.name.span, name=launch.plan.name, what=what, limit=limit)
-    return subject.image is not None and resource is not None and named

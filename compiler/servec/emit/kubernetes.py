@@ -7,32 +7,17 @@ from collections.abc import Iterator
 
 from servec.emit.header import header
 from servec.emit.yaml import Traced, Tree, print_yaml
-from servec.ir import decl, knowledge
+from servec.ir import decl
 from servec.ir.artifact import Artifact, Trace
 from servec.ir.launch import Launch
 from servec.ir.setting import Origin, Setting
+from servec.ir.site import gpu_resource
 
-# Resource names of the vendors' device plugins.
-GPU_RESOURCES = {
-    "nvidia": "nvidia.com/gpu",
-    "amd": "amd.com/gpu",
-    "intel": "gpu.intel.com/xe",
-    "huawei": "huawei.com/Ascend910",
-}
 SHARED_MEMORY = "16Gi"
 """A container's own /dev/shm is 64 MiB; processes of one server pass tensors through it."""
 LOAD_SECONDS = 3600
 PROBE_SECONDS = 10
 DRAIN_SECONDS = 120
-
-
-def gpu_resource(
-    accelerator: knowledge.Accelerator, site: decl.KubernetesSite | None
-) -> str | None:
-    """The name that a pod asks for its GPUs by, or None where neither site nor vendor gives one."""
-    if site and site.gpu_resource:
-        return site.gpu_resource.value
-    return GPU_RESOURCES.get(accelerator.vendor.value)
 
 
 def manifests(launch: Launch, site: decl.KubernetesSite | None) -> Iterator[Artifact]:

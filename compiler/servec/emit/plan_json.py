@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from servec.emit.header import GENERATED
 from servec.ir.artifact import Artifact
 from servec.ir.launch import Launch
 from servec.ir.plan import Need, Plan
@@ -20,6 +21,7 @@ SCHEMA = 1
 def plan_json(launch: Launch) -> Artifact:
     plan = launch.plan
     tree = {
+        "generated": GENERATED,
         "schema": SCHEMA,
         "model": plan.name,
         "core": _core(plan),
@@ -80,7 +82,7 @@ def _need(plan: Plan, need: Need) -> dict[str, Any]:
     return {
         "requirement": need.requirement,
         "value": need.value,
-        "tasks": need.tasks,
+        "tasks": dict(need.asked),
         "met": not unmet,
     }
 

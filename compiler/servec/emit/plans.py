@@ -14,7 +14,7 @@ from servec.emit.header import GENERATED
 from servec.ir.artifact import Artifact, Trace
 from servec.ir.launch import Launch
 from servec.ir.plan import REQUIREMENTS, Plan
-from servec.ir.setting import Rank, Setting
+from servec.ir.setting import Group, Rank, Setting
 from servec.source.located import Plain
 from servec.source.scalars import canonical_float
 
@@ -45,9 +45,9 @@ def _is_parameter(setting: Setting) -> bool:
     winner = setting.winner
     if winner.knob.startswith("topology.") or winner.rank is Rank.REQUIREMENT:
         return False
-    if "deterministic" in winner.origin.rule:
+    if winner.value is None or setting.group is Group.DETERMINISTIC:
         return False
-    return winner.rank > Rank.DERIVED or setting.group.value == "engine"
+    return winner.rank > Rank.DERIVED or setting.group is Group.ENGINE
 
 
 def _model(plan: Plan, lines: list[str], traces: dict[int, Trace]) -> None:

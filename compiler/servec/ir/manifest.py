@@ -105,6 +105,7 @@ class TopologyRules:
         "with attention data parallelism tp's flag counts one copy, or all GPUs; no such mode "
         "unless said",
     )
+    dcp_follows_cp: At[bool] | None = key(Bool(), "cp is for decoding too, unless dcp is given")
     flags: tuple[TopologyFlag, ...] = key(ListOf(Record(TopologyFlag)), "in order", required=True)
 
 
@@ -211,7 +212,7 @@ class Manifest:
     calls: tuple[Call, ...] = key(ListOf(Record(Call), 1), "how it is called", required=True)
     port: At[int] = key(Int(1, 65535), "the port it serves on", required=True)
     flags: OwnFlags = key(Record(OwnFlags), "flags that servec gives itself", required=True)
-    always: tuple[At[str], ...] = key(ListOf(FLAG), "flags that every server gets")
+    always: Map | None = key(Parameters(), "parameters of every server, unless told otherwise")
     topology: TopologyRules = key(Record(TopologyRules), "parallelism", required=True)
     negatives: tuple[Negatives, ...] = key(ListOf(Record(Negatives)), "how `false` is written")
     dtype: At[str] | None = key(KNOB, "the parameter of the weights' number format")

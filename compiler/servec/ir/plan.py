@@ -6,11 +6,11 @@ A draft has what was said, of whatever strength; a plan has what holds, and keep
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from servec.ir.manifest import RequirementRule
 from servec.ir.program import Demand, Subject
 from servec.ir.setting import Definition, Setting
+from servec.ir.topology import Topology
 from servec.source.located import Span
 
 REQUIREMENTS = ("needs_input_logprobs", "min_top_logprobs")
@@ -19,12 +19,12 @@ REQUIREMENTS = ("needs_input_logprobs", "min_top_logprobs")
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A requirement joined over all tasks that reach a server: its value, who asked for it, the
-    engine's rule for it (None where it has none), and the definitions that the rule makes."""
+    """A requirement joined over all tasks that reach a server: its value, what each task asked
+    for, the engine's rule for it (None where it has none), and the definitions it makes."""
 
     requirement: str
     value: bool | int
-    tasks: tuple[str, ...]
+    asked: tuple[tuple[str, bool | int], ...]
     rule: RequirementRule | None
     definitions: tuple[Definition, ...]
     span: Span
@@ -39,23 +39,6 @@ class Draft:
     formula_tp: int | None
     formula: str
     needs: tuple[Need, ...] = ()
-
-
-class Topology(NamedTuple):
-    """How one replica is spread; tp·pp·dp GPUs. None is said for what is not used."""
-
-    tp: int
-    pp: int
-    dp: int
-    ep: int | None
-    cp: int | None
-    dcp: int | None
-    enable_dp_attention: bool
-    replicas: int
-
-    @property
-    def gpus(self) -> int:
-        return self.tp * self.pp * self.dp
 
 
 @dataclass(frozen=True, slots=True)

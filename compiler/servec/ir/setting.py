@@ -44,6 +44,10 @@ RANK_WORDS = {
 }
 
 
+DETERMINISTIC = "`deterministic: true`"
+"""The rule of what `deterministic: true` sets."""
+
+
 class Origin(NamedTuple):
     """Where a definition stands: its place, its path of keys (a name that no added line moves),
     and the rule that made it where servec did."""
@@ -125,5 +129,5 @@ def same(one: Plain, other: Plain) -> bool:
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, dict) and isinstance(other, dict):
-        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
     return one == other

@@ -143,7 +143,8 @@ def _draft(draft: Draft) -> Iterator[str]:
         f": {draft.formula}" if draft.formula else ""
     )
     for need in draft.needs:
-        yield f"  needs {need.requirement} = {_value(need.value)} ({', '.join(need.tasks)})"
+        tasks = ", ".join(task for task, _ in need.asked)
+        yield f"  needs {need.requirement} = {_value(need.value)} ({tasks})"
         for item in need.definitions:
             place = item.origin.where
             yield _column(f"    {item.knob} = {_value(item.value)}", item.rank.words, place)

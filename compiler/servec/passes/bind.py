@@ -63,7 +63,7 @@ def _index(sources: decl.Sources, findings: Findings) -> Models:
                 continue
             if _is_one_kind(item.value, findings):
                 models[name] = (item.value, spec.key.value)
-    if not models and not findings.errors:
+    if not any(model.checkpoint for model, _ in models.values()) and not findings.errors:
         folders = ", ".join(f"`{item.value}/`" for item in sources.project.specs) or "`specs/`"
         findings.add(codes.NO_SPECS, None, folders=folders)
     return models

@@ -45,10 +45,16 @@ def _check_out(project: decl.Project, findings: Findings) -> None:
         return
     name = posixpath.normpath(project.out.value)
     problem = "is the project itself" if name == "." else ""
+    if any(part.startswith(".") for part in name.split("/")) and not problem:
+        problem = "is hidden"
     specs = [posixpath.normpath(item.value) for item in project.specs] or ["specs"]
     for other in (*specs, *decl.DATA_FOLDERS):
-        if f"{name}/".startswith(f"{other}/") or f"{other}/".startswith(f"{name}/"):
-            problem = f"and the source folder `{other}` hold one another"
+        if name == other:
+            problem = "is a folder of sources"
+        elif f"{name}/".startswith(f"{other}/"):
+            problem = f"lies in the folder of sources `{other}`"
+        elif f"{other}/".startswith(f"{name}/"):
+            problem = f"holds the folder of sources `{other}`"
     if problem:
         findings.add(codes.BAD_OUTPUT, project.out.span, path=name, problem=problem)
 
@@ -61,8 +67,9 @@ def _sets(texts: tuple[str, ...], files: Files, findings: Findings) -> tuple[dec
         name, equals, value = text.partition("=")
         model, dot, knob = name.partition(".")
         span = Span(COMMAND_LINE, number, 1, max(len(text), 1))
-        if not (equals and dot and model and knob) or not text.isprintable():
-            findings.add(codes.BAD_SET, span, text=text, problem="this is not a setting")
+        problem = _set_problem(text, model, dot, knob, equals)
+        if problem:
+            findings.add(codes.BAD_SET, span, text=text, problem=problem)
             continue
         node = _value(number, value, len(name) + 1, findings)
         if node is not None:
@@ -70,6 +77,18 @@ def _sets(texts: tuple[str, ...], files: Files, findings: Findings) -> tuple[dec
             at_knob = At(knob, Span(COMMAND_LINE, number, len(model) + 2, len(knob)))
             found.append(decl.Set(model=at_model, knob=at_knob, value=node))
     return tuple(found)
+
+
+def _set_problem(text: str, model: str, dot: str, knob: str, equals: str) -> str:
+    if not text.isprintable():
+        return "it has characters that no setting has"
+    if not equals:
+        return "there is no `=`"
+    if not dot:
+        return "there is no `.` between a model and a parameter"
+    if not model or not knob:
+        return "the model is missing" if not model else "the parameter is missing"
+    return ""
 
 
 def _value(line: int, text: str, indent: int, findings: Findings) -> Node | None:

@@ -18,9 +18,11 @@ from servec.diag import codes
 from servec.diag.findings import Findings, Severity
 from servec.ir import decl
 from servec.ir.plan import Draft, Need, Plan, Unmet
-from servec.ir.setting import Definition, Group, Judged, Outcome, Rank, Setting, same
+from servec.ir.program import Subject
+from servec.ir.setting import DETERMINISTIC, Definition, Group, Judged, Outcome, Rank, Setting, same
+from servec.ir.topology import ONE
 from servec.passes.layer_sources import TOPOLOGY, definitions_of
-from servec.passes.layer_topology import settle_topology
+from servec.passes.layer_topology import in_own_words, settle_topology
 from servec.passes.require import is_met
 from servec.source.located import Plain
 
@@ -29,7 +31,7 @@ def run(drafts: tuple[Draft, ...], sources: decl.Sources, findings: Findings) ->
     policy = sources.project.requirement_conflicts
     conflict = Severity.ERROR if policy and policy.value == "error" else Severity.WARNING
     layer = _Layer(sources, findings, conflict)
-    return tuple(plan for draft in drafts if (plan := layer.plan(draft)) is not None)
+    return tuple(layer.plan(draft) for draft in drafts)
 
 
 class _Layer:
@@ -38,12 +40,12 @@ class _Layer:
         self.findings = findings
         self.conflict = conflict
 
-    def plan(self, draft: Draft) -> Plan | None:
+    def plan(self, draft: Draft) -> Plan:
         definitions = definitions_of(draft.subject, self.sources, self.findings)
-        topology = settle_topology(draft, self.topology(definitions), self.findings)
+        topology = settle_topology(draft, self.topology(draft, definitions), self.findings)
         settings, unmet = [], []
         for knob, found in _by_knob(definitions, draft.needs).items():
-            setting = self.settle(knob, found)
+            setting = self.settle(draft, knob, found)
             if setting is None:
                 continue
             need = _need_of(knob, draft.needs)
@@ -52,29 +54,37 @@ class _Layer:
                 if not met:
                     unmet.append(Unmet(need.requirement, knob))
             settings.append(setting)
-        if topology is None:
-            return None
-        all_settings = (*topology[1], *settings)
-        return Plan(draft.subject, topology[0], all_settings, draft.needs, tuple(unmet))
+        shape, shaping = topology if topology is not None else (ONE, ())
+        return Plan(draft.subject, shape, (*shaping, *settings), draft.needs, tuple(unmet))
 
-    def topology(self, definitions: Iterable[Definition]) -> dict[str, Setting]:
-        """The settings of the topology's keys that something says, by key."""
+    def topology(self, draft: Draft, definitions: Iterable[Definition]) -> dict[str, Setting]:
+        """The settings of the topology's keys that something says, by key; tp in servec's own
+        meaning, which takes the settings of attention data parallelism and dp."""
         found = _by_knob((item for item in definitions if _is_topology(item)), (), topology=True)
-        settled = ((knob, self.settle(knob, items)) for knob, items in found.items())
-        return {knob.removeprefix(TOPOLOGY): item for knob, item in settled if item is not None}
+        settled: dict[str, Setting] = {}
+        for knob in sorted(found, key=lambda knob: knob == f"{TOPOLOGY}tp"):
+            items = found[knob]
+            if knob == f"{TOPOLOGY}tp":
+                items = in_own_words(draft, items, settled, self.findings)
+            setting = self.settle(draft, knob, items) if items else None
+            if setting is not None:
+                settled[knob.removeprefix(TOPOLOGY)] = setting
+        return settled
 
-    def settle(self, knob: str, definitions: Sequence[Definition]) -> Setting | None:
+    def settle(self, draft: Draft, knob: str, definitions: Sequence[Definition]) -> Setting | None:
         """The strongest definition wins; two unequal ones of one rank are an error."""
         ranked = sorted(definitions, key=lambda item: -item.rank)  # stable: the first said stands
         winner = ranked[0]
         if winner.rank is Rank.ENGINE_DEFAULT:
             return None
-        self.compare(knob, ranked)
+        subject = draft.subject
+        if knob not in subject.engine.at(subject.version.version).secret_flags:
+            self.compare(knob, ranked)
         judged = [Judged(winner, Outcome.WON)]
         for item in ranked[1:]:
             agrees = same(item.value, winner.value)
             judged.append(Judged(item, Outcome.AGREES if agrees else Outcome.OVERRULED))
-        return Setting(_group(winner), tuple(judged))
+        return Setting(_group(winner, subject), tuple(judged))
 
     def compare(self, knob: str, ranked: Sequence[Definition]) -> None:
         for one, other in pairwise(ranked):
@@ -100,11 +110,14 @@ class _Layer:
             for item, judged in setting.history
         )
         if not met:
+            rule = need.rule
+            tasks = [task for task, wanted in need.asked if not is_met(rule, wanted, winner.value)]
+            named = ", ".join(f"`{task}`" for task in tasks)
             self.findings.add(
                 codes.UNMET,
                 winner.origin.span,
-                requirement=need.requirement,
-                task=", ".join(need.tasks),
+                requirement=_demand(need),
+                tasks=f"task {named}" if len(tasks) == 1 else f"tasks {named}",
                 knob=setting.knob,
                 value=shown(winner.value),
                 rank=winner.rank.words,
@@ -146,17 +159,25 @@ def _need_of(knob: str, needs: tuple[Need, ...]) -> Need | None:
     )
 
 
-def _group(winner: Definition) -> Group:
+def _demand(need: Need) -> str:
+    return f"{need.requirement}: {shown(need.value)}"
+
+
+def _group(winner: Definition, subject: Subject) -> Group:
     if _is_topology(winner):
         return Group.TOPOLOGY
-    if winner.knob in OWN_KNOBS:
+    always = subject.engine.manifest.always
+    is_default = always is not None and winner.knob in always.entries
+    if winner.knob in OWN_KNOBS or (winner.rank is Rank.DERIVED and is_default):
         return Group.OWN
     if winner.rank is Rank.REQUIREMENT:
         return Group.REQUIREMENT
-    return Group.DETERMINISTIC if "deterministic" in winner.origin.rule else Group.ENGINE
+    return Group.DETERMINISTIC if winner.origin.rule == DETERMINISTIC else Group.ENGINE
 
 
 def _written(item: Definition) -> str:
+    if item.rank is Rank.OVERRIDE and item.origin.rule:
+        return item.origin.rule  # said in other words, as `deterministic: true`
     return f"`{item.name.removeprefix(TOPOLOGY)}: {shown(item.written)}`"
 
 

@@ -9,7 +9,7 @@ from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.ir import decl
 from servec.ir.program import Subject
-from servec.ir.setting import Definition, Origin, Rank
+from servec.ir.setting import DETERMINISTIC, Definition, Origin, Rank
 from servec.source.located import Map, Node, plain
 
 BIND_ADDRESS = "0.0.0.0"
@@ -45,7 +45,8 @@ def _dtype_fallback(subject: Subject, layers: list[Definition]) -> Iterator[Defi
 
 
 def _own(subject: Subject) -> Iterator[Definition]:
-    """Bind address, port and served name, which every artifact speaks of."""
+    """Bind address, port and served name, of which every artifact speaks, and what the engine's
+    manifest gives to every server."""
     port, name = subject.engine.manifest.port, subject.model.name
     origin = Origin(None, "", "all addresses, unless told otherwise")
     yield Definition("host", "host", BIND_ADDRESS, BIND_ADDRESS, Rank.DERIVED, origin)
@@ -53,6 +54,11 @@ def _own(subject: Subject) -> Iterator[Definition]:
     yield Definition("port", "port", port.value, port.value, Rank.DERIVED, origin)
     origin, knob = Origin(name.span, "", "the model's name"), "served_model_name"
     yield Definition(knob, knob, name.value, name.value, Rank.DERIVED, origin)
+    always = subject.engine.manifest.always
+    for entry in always.entries.values() if always else ():
+        rule = f"every {subject.engine.name} server, unless told otherwise"
+        knob, value = entry.key.value, plain(entry.value)
+        yield Definition(knob, knob, value, value, Rank.DERIVED, Origin(entry.key.span, "", rule))
 
 
 def _recipe(subject: Subject, engine: EngineAt, findings: Findings) -> Iterator[Definition]:
@@ -141,10 +147,10 @@ def _deterministic(subject: Subject) -> Iterator[Definition]:
     for setting in rules.settings:
         knob, value = setting.knob.value, plain(setting.value)
         if setting.unless_set and setting.unless_set.value:
-            rank, origin = Rank.DERIVED, Origin(said.span, "", "`deterministic: true`")
+            rank, origin = Rank.DERIVED, Origin(said.span, "", DETERMINISTIC)
         else:
             path = f"{_path(subject)}.deterministic"
-            rank, origin = Rank.OVERRIDE, Origin(said.span, path, "`deterministic: true`")
+            rank, origin = Rank.OVERRIDE, Origin(said.span, path, DETERMINISTIC)
         yield Definition(knob, knob, value, value, rank, origin)
 
 

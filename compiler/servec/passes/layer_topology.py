@@ -5,11 +5,11 @@ formula tp 2, topology: {tp: 4}, 8 GPUs -> tp 4 (spec override), dp 2 (derived: 
 
 from __future__ import annotations
 
-from servec.catalog.engines import EngineAt
 from servec.diag import codes
 from servec.diag.findings import Findings
-from servec.ir.plan import Draft, Topology
+from servec.ir.plan import Draft
 from servec.ir.setting import Definition, Group, Judged, Origin, Outcome, Rank, Setting
+from servec.ir.topology import Topology
 from servec.passes.layer_sources import TOPOLOGY
 from servec.source.located import Span
 
@@ -21,7 +21,6 @@ def settle_topology(
     draft: Draft, said: dict[str, Setting], findings: Findings
 ) -> tuple[Topology, tuple[Setting, ...]] | None:
     """The topology and its settings in the order of `Topology`, or None with a finding."""
-    subject = draft.subject
     bad = [item for key, item in said.items() if not _fits(key, item)]
     for setting in bad:
         winner = setting.winner
@@ -31,7 +30,36 @@ def settle_topology(
         findings.add(codes.BAD_TOPOLOGY, winner.origin.span, problem=problem, advice="")
     if bad:
         return None
-    return _Topology(draft, said, findings, subject.engine.at(subject.version.version)).settle()
+    return _Topology(draft, said, findings).settle()
+
+
+def in_own_words(
+    draft: Draft, definitions: list[Definition], said: dict[str, Setting], findings: Findings
+) -> list[Definition]:
+    """tp as servec counts it, for one copy. With attention data parallelism some engines' own
+    parameter counts all GPUs: there it is divided by dp."""
+    engine = draft.subject.engine.at(draft.subject.version.version)
+    attention = said.get("enable_dp_attention")
+    if not (engine.tp_counts_all and attention is not None and attention.value is True):
+        return definitions
+    dp = said["dp"].value if "dp" in said else None
+    found = []
+    for item in definitions:
+        count = item.value
+        if item.name.startswith(TOPOLOGY) or type(count) is not int:
+            found.append(item)
+        elif type(dp) is int and dp > 0 and count % dp == 0:
+            found.append(item._replace(value=count // dp))
+        else:
+            lacks = f"{dp} does not divide it" if "dp" in said else "no dp is given"
+            findings.add(
+                codes.BAD_TOPOLOGY,
+                item.origin.span,
+                problem=f"with attention data parallelism `{item.name}: {count}` counts all GPUs, "
+                f"tp times dp, and {lacks}",
+                advice="write `topology: {tp: …, dp: …}`, where tp counts one copy",
+            )
+    return found
 
 
 def _fits(key: str, setting: Setting) -> bool:
@@ -43,19 +71,16 @@ def _fits(key: str, setting: Setting) -> bool:
 
 
 class _Topology:
-    def __init__(
-        self, draft: Draft, said: dict[str, Setting], findings: Findings, engine: EngineAt
-    ) -> None:
+    def __init__(self, draft: Draft, said: dict[str, Setting], findings: Findings) -> None:
         self.draft = draft
         self.said = said
         self.findings = findings
-        self.engine = engine
         self.settings: dict[str, Setting] = {}
 
     def settle(self) -> tuple[Topology, tuple[Setting, ...]] | None:
         attention = bool(self.value("enable_dp_attention", False))
         pp = self.number("pp")
-        tp = self.tp(attention)
+        tp = self.tp()
         if tp is None:
             return None
         dp = self.dp(tp, pp)
@@ -91,7 +116,7 @@ class _Topology:
         assert value is None or isinstance(value, int)
         return value
 
-    def tp(self, attention: bool) -> int | None:
+    def tp(self) -> int | None:
         setting = self.said.get("tp")
         formula = self.draft.formula_tp
         if setting is None and formula is None:
@@ -119,27 +144,7 @@ class _Topology:
         )
         self.settings["tp"] = Setting(Group.TOPOLOGY, history)
         assert isinstance(setting.value, int)
-        return self.canonical_tp(setting) if attention else setting.value
-
-    def canonical_tp(self, setting: Setting) -> int | None:
-        """With attention data parallelism some engines count tp over all GPUs: theirs is tp·dp."""
-        counts = self.engine.manifest.topology.tp_counts
-        native = not setting.winner.name.startswith(TOPOLOGY)
-        value = setting.value
-        assert isinstance(value, int)
-        if not native or counts is None or counts.value != "all":
-            return value
-        dp = self.said.get("dp")
-        if dp is None or not isinstance(dp.value, int) or value % dp.value != 0:
-            self.findings.add(
-                codes.BAD_TOPOLOGY,
-                setting.winner.origin.span,
-                problem=f"with attention data parallelism `{setting.winner.name}: {value}` counts "
-                "all GPUs, so the data-parallel size must be given and divide it",
-                advice="or write `topology: {tp: …, dp: …}`, where tp counts one copy",
-            )
-            return None
-        return value // dp.value
+        return setting.value
 
     def dp(self, tp: int, pp: int) -> int | None:
         subject = self.draft.subject

@@ -14,15 +14,14 @@ import json
 import re
 from collections.abc import Iterator
 
-from servec.catalog.engines import EngineAt
+from servec.catalog.engines import OWN_KNOBS, EngineAt
 from servec.ir import decl
 from servec.ir.launch import Launch, Variable, Words
 from servec.ir.manifest import TopologyFlag
-from servec.ir.plan import Plan, Topology
-from servec.ir.setting import Group, Origin, Setting
+from servec.ir.plan import Plan
+from servec.ir.setting import DETERMINISTIC, Group, Origin, Setting
 from servec.source.located import At, Plain
 
-SETTING_OF = {"attention_dp": "enable_dp_attention", "plain_dp": "dp"}
 NEGATIVE_NUMBER = re.compile(r"-\d+\Z|-\d*\.\d+\Z")  # as argparse has it
 
 
@@ -69,9 +68,6 @@ def _command(plan: Plan, engine: EngineAt, program: At[str] | None) -> Iterator[
     path = f"{plan.subject.file} models.{plan.subject.model.name.value}.checkpoint"
     yield Words((*flag, checkpoint.value), None, Origin(checkpoint.span, path))
     yield from _own(plan, engine)
-    for word in manifest.always:
-        rule = f"every {manifest.engine.value} server gets it"
-        yield Words((word.value,), None, Origin(word.span, "", rule))
     yield from _topology(plan, engine)
     for group in (Group.DETERMINISTIC, Group.ENGINE, Group.REQUIREMENT):
         for setting in plan.settings:
@@ -89,39 +85,38 @@ def _own(plan: Plan, engine: EngineAt) -> Iterator[Words]:
         setting = plan.setting(knob)
         if flag is not None and setting is not None:
             yield Words(_valued(flag.value, word_of(setting.value)), setting)
+    for setting in plan.settings:
+        if setting.group is Group.OWN and setting.knob not in OWN_KNOBS:
+            yield from _parameter(setting, engine)
 
 
 def _topology(plan: Plan, engine: EngineAt) -> Iterator[Words]:
-    """Flags of what is above 1; some engines count tp over all GPUs of attention dp."""
-    topology = plan.topology
-    for flag in engine.topology_flags:
-        value = _topology_value(flag, topology, engine)
-        if value > 1:
-            setting = plan.setting(f"topology.{SETTING_OF.get(flag.of.value, flag.of.value)}")
-            bare = flag.bare is not None and flag.bare.value
-            words = (flag.flag.value,) if bare else (flag.flag.value, str(value))
-            assert setting is not None, flag
-            yield Words(words, setting)
+    for flag, value in engine.topology_values(plan.topology):
+        setting = plan.setting(f"topology.{setting_of(flag, plan)}")
+        assert setting is not None, flag
+        bare = flag.bare is not None and flag.bare.value
+        yield Words((flag.flag.value,) if bare else (flag.flag.value, str(value)), setting)
 
 
-def _topology_value(flag: TopologyFlag, topology: Topology, engine: EngineAt) -> int:
-    counts = engine.manifest.topology.tp_counts
-    attention = topology.enable_dp_attention and counts is not None
+def setting_of(flag: TopologyFlag, plan: Plan) -> str:
+    """The key of the topology whose setting a flag comes from."""
     match flag.of.value:
-        case "tp" if attention and counts is not None and counts.value == "all":
-            return topology.tp * topology.dp
         case "attention_dp":
-            return topology.dp if attention else 1
+            return "enable_dp_attention"
         case "plain_dp":
-            return 1 if attention else topology.dp
+            return "dp"
+        case "dcp" if plan.topology.dcp is None:
+            return "cp"
         case key:
-            return getattr(topology, key) or 1
+            return key
 
 
 def _parameter(setting: Setting, engine: EngineAt) -> Iterator[Words]:
     knob, value = setting.knob, setting.value
     flag = engine.flag(knob)
     match value:
+        case None:
+            return
         case True:
             yield Words((flag,), setting)
         case False:
@@ -164,7 +159,7 @@ def _environment(plan: Plan) -> Iterator[Variable]:
     if rules is not None and subject.model.deterministic and subject.model.deterministic.value:
         said = subject.model.deterministic
         for item in rules.env:
-            origin = Origin(said.span, "", "`deterministic: true`")
+            origin = Origin(said.span, "", DETERMINISTIC)
             found[item.key.value] = Variable(item.key.value, item.value.value, origin)
     for item in subject.model.env:
         path = f"{subject.file} models.{subject.model.name.value}.env.{item.key.value}"

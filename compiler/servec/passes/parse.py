@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from servec.diag import codes
 from servec.source.files import PROJECT_FILE, Files
-from servec.source.located import At, List, Map, Node
+from servec.source.located import At, List, Map, Node, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,9 @@ class Parsed:
 def run(files: Files) -> Parsed:
     project = files.node(PROJECT_FILE) if _says_something(files) else None
     specs: dict[str, Node] = {}
-    for folder in _spec_folders(project):
+    for folder, span in _spec_folders(project):
+        if not files.has_folder(folder):
+            files.findings.add(codes.NO_SPEC_FOLDER, span, folder=folder)
         for path in files.listing(folder)[0]:
             node = files.node(path)
             if node is not None:
@@ -47,11 +50,15 @@ def _says_something(files: Files) -> bool:
     return any(line and not line.startswith("#") for line in lines)
 
 
-def _spec_folders(project: Node | None) -> list[str]:
+def _spec_folders(project: Node | None) -> list[tuple[str, Span | None]]:
     named = project.get("specs") if isinstance(project, Map) else None
     items = named.items if isinstance(named, List) else ()
-    folders = [item.value for item in items if isinstance(item, At) and isinstance(item.value, str)]
-    return [folder.rstrip("/") for folder in folders] or ["specs"]
+    found: list[tuple[str, Span | None]] = [
+        (item.value.rstrip("/"), item.span)
+        for item in items
+        if isinstance(item, At) and isinstance(item.value, str)
+    ]
+    return found or [("specs", None)]
 
 
 def _named_configs(spec: Node) -> list[str]:

@@ -50,7 +50,7 @@ def _need(
 ) -> Need:
     """One requirement of all tasks; the first task that asks for the most is its place."""
     demand, most = max(asked, key=lambda pair: pair[1].value)
-    tasks = tuple(demand.task for demand, _ in asked)
+    tasks = tuple((demand.task, value.value) for demand, value in asked)
     subject = draft.subject
     rule = subject.engine.at(subject.version.version).requirement(requirement)
     if rule is None:

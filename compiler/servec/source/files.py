@@ -35,6 +35,10 @@ class Files:
         shipped = [MARK + path for path in self.shipped.files(folder) if path.endswith(SUFFIXES)]
         return own, shipped
 
+    def has_folder(self, folder: str) -> bool:
+        """Whether the project has a folder of this path."""
+        return self.own.has_folder(folder)
+
     def names(self, folder: str) -> set[str]:
         """The names directly below a folder, of the project's own files."""
         return {path[len(folder) + 1 :].split("/")[0] for path in self._files(folder)}

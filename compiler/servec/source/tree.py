@@ -20,6 +20,9 @@ class Tree(Protocol):
         """Every file below `folder`, sorted; none where there is no such folder. Raises OSError
         where a folder cannot be listed."""
 
+    def has_folder(self, folder: str) -> bool:
+        """Whether there is such a folder."""
+
     def read(self, path: str) -> bytes | None:
         """The file's bytes, or None where there is no such file. Raises OSError where it cannot
         be read."""
@@ -36,6 +39,9 @@ class Memory:
     def files(self, folder: str) -> list[str]:
         return sorted(path for path in self._texts if path.startswith(f"{folder}/"))
 
+    def has_folder(self, folder: str) -> bool:
+        return bool(self.files(folder))
+
     def read(self, path: str) -> bytes | None:
         return self._texts.get(path)
 
@@ -48,6 +54,9 @@ class Folder:
 
     def files(self, folder: str) -> list[str]:
         return sorted(_walk(str(self.root / folder), folder, set()))
+
+    def has_folder(self, folder: str) -> bool:
+        return (self.root / folder).is_dir()
 
     def read(self, path: str) -> bytes | None:
         try:

@@ -1,0 +1,23 @@
+"""What a site gives, or what holds where it says nothing."""
+
+from __future__ import annotations
+
+from servec.ir import decl, knowledge
+
+# Resource names of the vendors' device plugins: NVIDIA/k8s-device-plugin, ROCm/k8s-device-plugin,
+# intel/intel-device-plugins-for-kubernetes, Ascend device plugin; read 2026-11-30.
+GPU_RESOURCES = {
+    "nvidia": "nvidia.com/gpu",
+    "amd": "amd.com/gpu",
+    "intel": "gpu.intel.com/xe",
+    "huawei": "huawei.com/Ascend910",
+}
+
+
+def gpu_resource(
+    accelerator: knowledge.Accelerator, site: decl.KubernetesSite | None
+) -> str | None:
+    """The name that a pod asks for its GPUs by, or None where neither site nor vendor gives one."""
+    if site and site.gpu_resource:
+        return site.gpu_resource.value
+    return GPU_RESOURCES.get(accelerator.vendor.value)

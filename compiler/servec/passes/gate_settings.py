@@ -1,0 +1,120 @@
+"""gate, the settings: what may not be passed on, and why.
+
+overrides: {api_key: …}           -> SV0604, and the line is not shown
+overrides: {enable_x: true} beside the topology's own --enable-x -> SV0608
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+from servec.catalog.engines import OWN_KNOBS, EngineAt
+from servec.diag import codes
+from servec.diag.findings import Findings
+from servec.ir.plan import Plan
+from servec.ir.setting import Group, Rank, Setting
+from servec.source.located import Plain
+
+PARAMETER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.]*\Z")
+
+
+def settings(plan: Plan, findings: Findings) -> None:
+    """Findings about a plan's settings, at most one a setting."""
+    engine = plan.subject.engine.at(plan.subject.version.version)
+    taken = {
+        flag.flag.value: f"topology.{flag.of.value}"
+        for flag, _ in engine.topology_values(plan.topology)
+    }
+    for setting in plan.settings:
+        _judge(setting, engine, taken, findings)
+
+
+def _judge(setting: Setting, engine: EngineAt, taken: dict[str, str], findings: Findings) -> None:
+    winner = setting.winner
+    span, name = winner.origin.span, winner.name.removeprefix("topology.")
+    is_text = isinstance(setting.value, str | list)
+    flags = (engine.flag(setting.knob), engine.negative(setting.knob))
+    other = next((taken[flag] for flag in flags if flag in taken), None)
+    if setting.knob in engine.secret_flags and is_text:
+        findings.add(codes.SECRET, span, name=name)
+    elif setting.knob in engine.owned:
+        advice = f"use `{engine.owned[setting.knob]}` of the spec"
+        findings.add(codes.OWNED, span, knob=name, advice=advice)
+    elif not PARAMETER.match(name):
+        findings.add(
+            codes.UNREPRESENTABLE,
+            span,
+            knob=name,
+            problem="this cannot be the name of a flag",
+            advice="write the engine's own name with `_`",
+            suggestion=_parameter_name(name),
+        )
+    elif setting.group is Group.TOPOLOGY:
+        return
+    elif other is not None:
+        flag = f"`{engine.flag(setting.knob)}`"
+        findings.add(codes.SET_TWICE, span, knob=name, other=other, flag=flag)
+    else:
+        for problem, advice in _unrepresentable(setting, engine):
+            findings.add(codes.UNREPRESENTABLE, span, knob=name, problem=problem, advice=advice)
+            return
+
+
+def _parameter_name(name: str) -> str | None:
+    """`--max-model-len` and `max model len` are meant to be `max_model_len`."""
+    word = re.sub(r"[\s-]+", "_", name.strip("-_ \t"))
+    return word if PARAMETER.match(word) else None
+
+
+def _unrepresentable(setting: Setting, engine: EngineAt) -> Iterator[tuple[str, str]]:
+    value, knob = setting.value, setting.knob
+    in_words = knob not in engine.repeated and knob not in engine.json_lists
+    if knob == "port" and not _is_port(value):
+        yield "a port is a whole number from 1 to 65535", "give the port that is served"
+    if knob in OWN_KNOBS and knob != "port" and not (isinstance(value, str) and value):
+        yield "it must be one text", "every artifact speaks of it"
+    if value is None and setting.winner.rank < Rank.OVERRIDE:
+        yield "it has no value", "give one, or leave it out; a spec's `null` unsets a recipe's"
+    if isinstance(value, list) and not value:
+        yield "the list is empty", "leave the parameter out"
+    if isinstance(value, list) and in_words and any(_is_flag(item) for item in value):
+        yield "an item that begins with `-` would be read as a flag", "set that flag by itself"
+    if any("\x00" in text for text in _texts(value)):
+        yield "an argument cannot hold the character NUL", "take it out"
+    if any(not math.isfinite(number) for number in _numbers(value)):
+        yield "it is not a finite number", "give a finite one"
+
+
+def _is_flag(item: Plain) -> bool:
+    return isinstance(item, str) and item.startswith("-")
+
+
+def _is_port(value: Plain) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 65535
+
+
+def _texts(value: Plain) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case list():
+            for item in value:
+                yield from _texts(item)
+        case dict():
+            for key, item in value.items():
+                yield key
+                yield from _texts(item)
+
+
+def _numbers(value: Plain) -> Iterator[float]:
+    match value:
+        case float():
+            yield value
+        case list():
+            for item in value:
+                yield from _numbers(item)
+        case dict():
+            for item in value.values():
+                yield from _numbers(item)
