@@ -183,9 +183,11 @@ def bless(case: Case, out: list[str], findings: list[Finding]) -> None:
                 break
         elif file:
             number += 1
+            text = places.get((file, number))
             if case.out is None and (match := EXPECTED.match(line)):
-                text = places.get((file, number))
                 line = f"{match['line']}{match['gap']}# {text}" if text else match["line"]
+            elif case.out is None and text:
+                line = f"{line}  # {text}"
         lines.append(line)
     text = case.path.read_text(encoding="utf-8")
     old, new = "\n".join(case.lines), "\n".join(lines).rstrip("\n") + "\n"

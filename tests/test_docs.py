@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import yaml
 from servec.diag.findings import Findings
 from servec.source.files import Files, Memory
 
+from tests.case_files import read_cases
 from tests.conftest import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -63,6 +65,34 @@ def _run(command: str) -> list[str]:
         text=True, check=False,
     )  # fmt: skip
     return done.stdout.splitlines()
+
+
+FINDINGS = sorted((ROOT / "docs" / "findings").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", FINDINGS, ids=lambda page: page.stem)
+def test_a_finding_s_page_shows_what_its_cases_give(page: Path, blessing: bool) -> None:
+    """Each ```text block of a page is a finding, or a run, of the code's own cases."""
+    cases = read_cases(ROOT / "tests" / "mistakes" / page.with_suffix(".case").name)
+    runs = ["\n".join(case.out or []) for case in cases]
+    findings = [text.strip() for run in runs for text in re.split(r"\n(?=\w+\[SV)|\n\n", run)]
+    shown = [text for text in findings if f"[{page.stem}]" in text.partition("\n")[0]]
+    text = page.read_text(encoding="utf-8")
+
+    def fresh(found: re.Match[str]) -> str:
+        body = found["body"].strip()
+        known = runs if body.startswith("$ ") else shown
+        if found["kind"] != "text" or any(body in run for run in known):
+            return found[0]
+        nearest = difflib.get_close_matches(body, known, n=1, cutoff=0.0)
+        assert nearest, f"{page.name}: the cases show no {page.stem}"
+        return f"```text\n{nearest[0]}\n```"
+
+    renewed = BLOCK.sub(fresh, text)
+    if blessing:
+        page.write_text(renewed, encoding="utf-8")
+        return
+    assert renewed == text
 
 
 def test_yaml_of_the_pages_is_servec_s_own() -> None:

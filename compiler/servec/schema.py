@@ -119,4 +119,6 @@ def _property(key: Key, definitions: dict[str, Schema]) -> Schema:
 
 
 def _sentence(doc: str) -> str:
-    return " ".join(doc.split())
+    """The first sentence of a docstring; the rest is for who reads the code."""
+    first, end, _ = " ".join(doc.split()).partition(". ")
+    return first + end.strip()

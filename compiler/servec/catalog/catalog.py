@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, TypeVar
 
-from servec.catalog.accelerators import AcceleratorTable
+from servec.catalog.accelerators import AcceleratorTable, canonical
 from servec.catalog.engines import Engine
 from servec.catalog.images import ImageTable
 from servec.catalog.recipes import RecipeTable
+from servec.catalog.versions import parse_range, parse_version
 from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.diag.suggest import nearest
@@ -37,7 +38,7 @@ class Catalog:
 
     def read_own(self) -> None:
         """Read what the project has of its own, whether a model uses it or not."""
-        for name in sorted(self.files.names("serve.d")):
+        for name in self.own_engines:
             self.engine(name)
         own_recipes, _ = self.files.listing("recipes")
         if own_recipes:
@@ -46,7 +47,7 @@ class Catalog:
             self._check_own(path)
 
     def _check_own(self, path: str) -> None:
-        match path.removesuffix(".yaml"):
+        match path.rpartition(".")[0]:
             case "catalogs/accelerators":
                 _ = self.accelerators
             case "catalogs/instances":
@@ -54,7 +55,9 @@ class Catalog:
             case "catalogs/images":
                 _ = self.images
             case _:
-                self.files.node(path)
+                node = self.files.node(path)
+                for entry in node.entries.values() if isinstance(node, Map) else ():
+                    read_record(knowledge.ModelFacts, entry.value, self.findings)
 
     def engine(self, name: str) -> Engine | None:
         """An engine by its folder's name, or None; a broken folder is a finding."""
@@ -65,22 +68,30 @@ class Catalog:
     @cached_property
     def engine_names(self) -> list[str]:
         """All engines that there are, sorted."""
-        names = self.files.names("serve.d")
-        if self.files.shipped is not None:
-            names |= {path.split("/")[1] for path in self.files.shipped.files("serve.d")}
-        return sorted(names)
+        shipped = self.files.shipped
+        theirs = _engine_folders(shipped.files("serve.d")) if shipped else set()
+        return sorted(set(self.own_engines) | theirs)
+
+    @cached_property
+    def own_engines(self) -> list[str]:
+        """The engines that the project has itself, sorted."""
+        return sorted(_engine_folders(self.files.own_files("serve.d")))
 
     @cached_property
     def accelerators(self) -> AcceleratorTable:
-        return AcceleratorTable(self._table("catalogs/accelerators.yaml", knowledge.Accelerators))
+        return AcceleratorTable(self._table("accelerators", knowledge.Accelerators))
 
     @cached_property
     def instances(self) -> dict[str, knowledge.Instance]:
-        return self._table("catalogs/instances.yaml", knowledge.Instances)
+        return self._table("instances", knowledge.Instances)
 
     @cached_property
     def images(self) -> ImageTable:
-        return ImageTable(self._table("catalogs/images.yaml", knowledge.Images))
+        images: dict[str, knowledge.Image] = self._table("images", knowledge.Images)
+        for image in images.values():
+            if parse_version(image.version.value) is None:
+                self._bad_version(image.version, "a version", 'write it as "0.29.0"')
+        return ImageTable(images)
 
     @cached_property
     def recipes(self) -> RecipeTable:
@@ -95,14 +106,19 @@ class Catalog:
     def _check_names(self, recipe: knowledge.Recipe) -> None:
         """A leaf under a name that nothing has would never be used, so it is a mistake."""
         engines = [item.key for item in recipe.tested_versions]
+        ranges = [text for item in recipe.tested_versions for text in item.value]
         for accelerator in recipe.hardware:
             if accelerator.key.value not in self.accelerators.by_key:
-                self.unknown_accelerator(accelerator.key)
+                self.unknown_accelerator(accelerator.key, exact=True)
             engines += [item.key for precision in accelerator.value for item in precision.value]
         engines += [item.key for kind in recipe.capabilities for item in kind.value]
         for issue in recipe.known_issues:
-            if isinstance(issue, knowledge.KnownIssue) and issue.engine is not None:
-                engines.append(issue.engine)
+            if isinstance(issue, knowledge.KnownIssue):
+                engines += [issue.engine] if issue.engine else []
+                ranges += [issue.versions] if issue.versions else []
+        for text in ranges:
+            if parse_range(text.value) is None:
+                self._bad_version(text, "a range of versions", 'write it as ">=0.9,<0.12"')
         for engine in engines:
             if engine.value not in self.engine_names:
                 self.unknown_engine(engine)
@@ -120,10 +136,18 @@ class Catalog:
     def known_engines(self) -> str:
         return "known engines: " + ", ".join(self.engine_names)
 
-    def unknown_accelerator(self, name: At[str]) -> None:
-        keys = list(self.accelerators.by_key)
-        suggestion = nearest(name.value, keys) or nearest(name.value, self.instances)
-        known = "" if suggestion else "known accelerators: " + ", ".join(keys)
+    def unknown_accelerator(self, name: At[str], *, exact: bool = False) -> None:
+        """`exact`: only a key will do, so a product string is told its key."""
+        table = self.accelerators
+        meant = table.find(name.value) if exact else None
+        suggestion = meant.name.value if meant else nearest(name.value, table.by_key)
+        family = canonical(name.value) + "-"
+        sizes = [key for key in table.by_key if canonical(key).startswith(family)]
+        if sizes and meant is None:
+            suggestion = None
+        if suggestion is None and not sizes and not exact:
+            suggestion = nearest(name.value, self.instances)
+        known = "" if suggestion else "known accelerators: " + ", ".join(sizes or table.by_key)
         self.findings.add(
             codes.UNKNOWN_ACCELERATOR,
             name.span,
@@ -132,6 +156,9 @@ class Catalog:
             suggestion=suggestion,
         )
 
+    def _bad_version(self, text: At[str], what: str, advice: str) -> None:
+        self.findings.add(codes.BAD_VERSION, text.span, text=text.value, what=what, advice=advice)
+
     def model_facts(self, checkpoint: str) -> Map | None:
         """A catalogued model's facts: catalogs/models/<organisation>.yaml, by checkpoint."""
         organisation, slash, _ = checkpoint.partition("/")
@@ -139,16 +166,19 @@ class Catalog:
             return None
         folder = re.sub(r"[^a-z0-9.-]", "-", organisation.lower())
         for mark in ("", MARK):
-            node = self.files.node(f"{mark}catalogs/models/{folder}.yaml")
+            path = f"{mark}catalogs/models/{folder}.yaml"
+            node = self.files.node(path) if self.files.exists(path) else None
             facts = node.get(checkpoint) if isinstance(node, Map) else None
             if isinstance(facts, Map):
                 return facts
         return None
 
-    def _table(self, path: str, of: type[Any]) -> dict[str, Any]:
+    def _table(self, name: str, of: type[Any]) -> dict[str, Any]:
         """A catalogue's entries by key: the project's own replace shipped ones."""
         entries: dict[str, Any] = {}
-        for record in self._records([path, MARK + path], of):
+        own, shipped = self.files.listing("catalogs")
+        paths = [path for path in own + shipped if path.rpartition(".")[0].endswith(f"gs/{name}")]
+        for record in self._records(paths, of):
             for item in record.entries:
                 entries.setdefault(item.key.value, item.value)
         return entries
@@ -170,11 +200,12 @@ class Catalog:
             ]
             wrapper = f"{folder}/{WRAPPER}"
             has_wrapper = self.files.exists(wrapper)
-            if not files and not has_wrapper:
+            is_there = name in self.own_engines if not mark else bool(files) or has_wrapper
+            if not is_there:
                 continue
             problem = _folder_problem(files, has_wrapper)
             if problem:
-                span = Span(files[0] if files else wrapper, 1, 1)
+                span = Span(files[0] if files else folder, 1, 1)
                 self._broken(span, name, problem, "an engine is a manifest and a wrapper template")
                 return None
             return self._read_manifest(name, files[0], wrapper)
@@ -195,9 +226,19 @@ class Catalog:
         self.findings.add(codes.BROKEN_ENGINE, span, engine=engine, problem=problem, advice=advice)
 
 
+def _engine_folders(paths: Iterable[str]) -> set[str]:
+    """Names of folders that hold a manifest, whatever its suffix, or a wrapper template."""
+    parts = (path.split("/") for path in paths)
+    return {
+        found[1]
+        for found in parts
+        if len(found) == 3 and (found[2] == WRAPPER or found[2].startswith("manifest."))
+    }
+
+
 def _folder_problem(manifests: list[str], has_wrapper: bool) -> str:
     if not manifests:
-        return "there is no manifest beside the wrapper"
+        return "there is no manifest.yaml or manifest.json"
     if len(manifests) > 1:
         return "there are two manifests, one in YAML and one in JSON"
     return "" if has_wrapper else f"there is no {WRAPPER} beside the manifest"

@@ -19,10 +19,13 @@ class ImageTable:
         self.by_reference = images
         self._by_tag: dict[tuple[str, str], knowledge.Image] = {}
         self._by_place: dict[tuple[str, str], knowledge.Image] = {}
+        self._engines: dict[str, set[str]] = {}
         for name, image in images.items():
             reference = parse_reference(name)
             self._by_tag.setdefault((image.engine.value, reference.tag), image)
-            self._by_place.setdefault((reference.repository, reference.tag), image)
+            place = _place(reference.repository)
+            self._by_place.setdefault((place, reference.tag), image)
+            self._engines.setdefault(place, set()).add(image.engine.value)
 
     def find(self, engine: str, text: str) -> tuple[knowledge.Image, str] | None:
         """The catalogue's entry of an image, and how it was found."""
@@ -31,7 +34,7 @@ class ImageTable:
         if exact is not None:
             return exact, "image catalogue"
         if reference.tag:
-            mirror = self._by_place.get((reference.repository, reference.tag))
+            mirror = self._by_place.get((_place(reference.repository), reference.tag))
             if mirror is not None:
                 return mirror, "image catalogue (mirror)"
             tagged = self._by_tag.get((engine, reference.tag))
@@ -39,6 +42,11 @@ class ImageTable:
                 return tagged, "image catalogue (tag)"
         bare = self._by_tag.get((engine, text))
         return (bare, "image catalogue (tag)") if bare else None
+
+    def engine_of(self, text: str) -> str | None:
+        """The one engine that images of this repository hold, as far as is known."""
+        engines = self._engines.get(_place(parse_reference(text).repository), set())
+        return next(iter(engines)) if len(engines) == 1 else None
 
     def version(self, engine: str, text: str) -> EngineVersion:
         """The version of an engine in an image, or unknown with the reason."""
@@ -61,3 +69,8 @@ class ImageTable:
             if image.engine.value == engine and image.version.value == version:
                 return name
         return None
+
+
+def _place(repository: str) -> str:
+    """The last two parts of a repository, which its mirrors share."""
+    return "/".join(repository.split("/")[-2:])

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from itertools import pairwise
 
 from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.ir import knowledge
+from servec.source.located import At
 
 
 class RecipeTable:
@@ -22,25 +22,40 @@ class RecipeTable:
     def __init__(self, files: Iterable[knowledge.RecipeFile], findings: Findings) -> None:
         self.by_name: dict[str, knowledge.Recipe] = {}
         self.by_family: dict[str, list[knowledge.Recipe]] = {}
-        self.architectures: list[tuple[str, str, str]] = []  # architecture, part of a name, family
+        # Architecture, part of a checkpoint's name, family.
+        self.architectures: list[tuple[At[str], str, str]] = []
         for file in files:
             family = file.family.value
             for item in file.architectures:
-                if isinstance(item, knowledge.NamedArchitecture):
-                    self.architectures.append((item.architecture.value, item.name.value, family))
-                else:
-                    self.architectures.append((item.value, "", family))
+                self._add_architecture(family, item, findings)
             for entry in file.recipes:
                 self._add(family, entry.value, findings)
         for recipes in self.by_family.values():
-            recipes.sort(key=lambda recipe: recipe.size_range[0].value)
+            recipes.sort(key=lambda recipe: (_is_shipped(recipe), recipe.size_range[0].value))
             _check_ranges(recipes, findings)
+
+    def _add_architecture(
+        self, family: str, item: At[str] | knowledge.NamedArchitecture, findings: Findings
+    ) -> None:
+        name, part = (
+            (item.architecture, item.name.value)
+            if isinstance(item, knowledge.NamedArchitecture)
+            else (item, "")
+        )
+        for known, known_part, other in self.architectures:
+            same = known.value == name.value and known_part == part and other != family
+            if same and not _is_shipped(name) and not _is_shipped(known):
+                also, span = (known.span, f"of family `{other}` here"), name.span
+                findings.add(
+                    codes.DECLARED_TWICE, span, what="architecture", name=name.value, also=also
+                )
+        self.architectures.append((name, part, family))
 
     def _add(self, family: str, recipe: knowledge.Recipe, findings: Findings) -> None:
         name = recipe.name.value
         known = self.by_name.get(name)
         if known is not None:
-            if _shipped(recipe) == _shipped(known):
+            if _is_shipped(recipe) == _is_shipped(known):
                 also = (known.name.span, "first here")
                 span = recipe.name.span
                 findings.add(codes.DECLARED_TWICE, span, what="recipe", name=name, also=also)
@@ -51,7 +66,9 @@ class RecipeTable:
     def family(self, architecture: str, checkpoint: str) -> str | None:
         """The family of an architecture; where several families share it, of the name."""
         for known, part, family in self.architectures:
-            if known == architecture and (not part or _squeezed(part) in _squeezed(checkpoint)):
+            if known.value == architecture and (
+                not part or _squeezed(part) in _squeezed(checkpoint)
+            ):
                 return family
         return None
 
@@ -65,9 +82,10 @@ class RecipeTable:
 
     def ranges(self, family: str) -> str:
         """The family's ranges as a sentence, for a message."""
+        recipes = self.by_family.get(family, [])
         known = ", ".join(
             f"{recipe.name.value} [{low.value:g}, {high.value:g})"
-            for recipe in self.by_family.get(family, ())
+            for recipe in sorted(recipes, key=lambda recipe: recipe.size_range[0].value)
             for low, high in (recipe.size_range,)
         )
         return f"its recipes: {known}" if known else "it has no recipes"
@@ -82,8 +100,8 @@ def _squeezed(text: str) -> str:
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
-def _shipped(recipe: knowledge.Recipe) -> bool:
-    return recipe.span.file.startswith("servec:")
+def _is_shipped(item: knowledge.Recipe | At[str]) -> bool:
+    return item.span.file.startswith("servec:")
 
 
 def _check_ranges(recipes: list[knowledge.Recipe], findings: Findings) -> None:
@@ -97,9 +115,13 @@ def _check_ranges(recipes: list[knowledge.Recipe], findings: Findings) -> None:
                 problem=f"[{low.value:g}, {high.value:g}) holds nothing",
                 advice="write the lower bound first; the upper one is not part of the range",
             )
-    for before, recipe in pairwise(recipes):
+    widest: dict[bool, knowledge.Recipe] = {}  # the one that reaches furthest, own and shipped
+    for recipe in recipes:
+        before = widest.setdefault(_is_shipped(recipe), recipe)
         end, start = before.size_range[1], recipe.size_range[0]
-        if start.value < end.value and _shipped(before) == _shipped(recipe):
+        if recipe.size_range[1].value > end.value:
+            widest[_is_shipped(recipe)] = recipe
+        if before is not recipe and start.value < end.value:
             findings.add(
                 codes.SIZE_RANGES,
                 start.span,

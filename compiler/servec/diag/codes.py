@@ -33,10 +33,11 @@ AMBIGUOUS_SCALAR = Code(
     "readers of YAML disagree about `{text}`", "write {instead}",
 )
 KEY_NOT_TEXT = Code(
-    "SV0107", ERROR, "key is not text", "a key must be text", "put the key in quotes",
+    "SV0107", ERROR, "key is not text", "a key must be text",
+    "put the key in quotes; `{{{{ … }}}}` of a template must be filled in first",
 )
 TOO_LARGE = Code(
-    "SV0108", ERROR, "file is too large or too deep", "{problem} in one file", "split the file",
+    "SV0108", ERROR, "file is too large or too deep", "{problem} in one file", "{advice}",
 )
 BAD_ALIAS = Code(
     "SV0109", ERROR, "bad alias",
@@ -49,19 +50,24 @@ SECOND_DOCUMENT = Code(
 EMPTY_FILE = Code(
     "SV0111", ERROR, "empty file", "the file holds no value", "write it or remove it",
 )
-UNREADABLE = Code("SV0112", ERROR, "file cannot be read", "cannot read this file: {problem}")
+UNREADABLE = Code(
+    "SV0112", ERROR, "file cannot be read", "cannot read this file: {problem}",
+    "make it a readable file, or take it away",
+)
 
 # --- 02: declarations ----------------------------------------------------------------------------
 UNKNOWN_KEY = Code(
     "SV0201", ERROR, "unknown key",
     "unknown key `{key}` in {where}", "{known}",
 )
-WRONG_TYPE = Code("SV0202", ERROR, "wrong type", "{where} must be {wanted}, this is {found}")
+WRONG_TYPE = Code(
+    "SV0202", ERROR, "wrong type", "{where} must be {wanted}, this is {found}", "{advice}",
+)
 UNKNOWN_ACCELERATOR = Code(
     "SV0203", ERROR, "unknown accelerator", "unknown accelerator `{name}`", "{known}",
 )
 MISSING_KEY = Code("SV0204", ERROR, "missing key", "{where} has no `{key}`", "{advice}")
-BAD_VALUE = Code("SV0205", ERROR, "value is not allowed", "{where} must be {wanted}, not `{value}`")
+BAD_VALUE = Code("SV0205", ERROR, "value is not allowed", "{where} must be {wanted}, not {value}")
 PROFILES = Code(
     "SV0206", ERROR, "legacy profiles",
     "`profiles` is the older form of a recipe, in one layer",
@@ -71,8 +77,8 @@ PROFILES = Code(
 BAD_NAME = Code(
     "SV0207", ERROR, "name does not fit",
     "`{name}` cannot name {what}",
-    "use at most {limit} lower-case letters, digits and `-`, beginning and ending with a letter "
-    "or digit: it names files, units and objects",
+    "use at most {limit} lower-case letters, digits and single `-`, beginning and ending with a "
+    "letter or digit: it names files, units and objects",
 )
 BAD_VERSION = Code(
     "SV0208", ERROR, "not a version", "`{text}` is not {what} of PEP 440", "{advice}",
@@ -82,9 +88,9 @@ DECLARED_TWICE = Code(
 )
 MIXED_MODEL = Code(
     "SV0210", ERROR, "model is of two kinds",
-    "`{key}` cannot stand beside `{kind}`",
-    "a model is served (`checkpoint`), shares another's server (`base`), or is somebody else's "
-    "(`endpoint`)",
+    "{keys} cannot stand beside `{kind}`",
+    "take them out: a model is served (`checkpoint`), shares another's server (`base`), or is "
+    "somebody else's (`endpoint`)",
 )
 WRONG_VOCABULARY = Code(
     "SV0211", ERROR, "word of the other vocabulary",
@@ -102,7 +108,8 @@ UNKNOWN_ENGINE = Code("SV0301", ERROR, "unknown engine", "unknown engine `{name}
 UNKNOWN_RECIPE = Code("SV0302", ERROR, "unknown recipe", "unknown recipe `{name}`", "{known}")
 NO_RECIPE = Code(
     "SV0303", ERROR, "no recipe fits",
-    "no recipe of family `{family}` is for {size}B parameters", "{ranges}",
+    "no recipe of family `{family}` is for {size}B parameters",
+    "{ranges}; pin one with `recipe:`, or say `recipe: none`",
 )
 NO_FAMILY = Code(
     "SV0304", ERROR, "no recipe family", "no recipe family is known for {what}",
@@ -137,7 +144,7 @@ NOT_SERVED = Code(
 )
 PLAN_NAMES = Code(
     "SV0312", ERROR, "plan names collide", "two plans are called `{name}`",
-    "rename one of the models",
+    "take one of the two values out of the matrix",
 )
 CONFIG_MISSING = Code(
     "SV0313", ERROR, "config file is missing", "there is no file `{path}` in the project",
@@ -145,11 +152,12 @@ CONFIG_MISSING = Code(
 )
 NOT_ENOUGH_GPUS = Code(
     "SV0314", ERROR, "not enough GPUs",
-    "{needs} GPUs are needed ({reason}), {has} are there",
+    "{needs} GPUs are needed ({reason}), there are {has}",
     "give more GPUs, another accelerator, or a smaller topology",
 )
 IDLE_GPUS = Code(
     "SV0315", NOTE, "idle GPUs", "{idle} of {gpus} GPUs stay idle: {reason}",
+    "give fewer GPUs, or a topology that uses them",
 )
 NO_LEAF = Code(
     "SV0316", WARNING, "recipe has no layer for this hardware",
@@ -158,13 +166,15 @@ NO_LEAF = Code(
 )
 ENGINE_DISABLED = Code(
     "SV0317", ERROR, "engine is disabled", "engine `{engine}` is disabled for this site",
+    "serve the model with another one, or enable it in servec.yaml",
 )
 NOT_YET = Code(
     "SV0318", ERROR, "not lowered yet", "`{what}` is declared, but servec does not lower it yet",
-    "take it out, or pass the engine's own flags in `overrides:`",
+    "take it out: no target has it yet",
 )
 MODEL_CONFIG = Code(
-    "SV0319", ERROR, "model config is not usable", "`{key}` of the model's config is not {wanted}",
+    "SV0319", ERROR, "model config is not usable", "{key} of a model's config must be {wanted}",
+    "give the config.json that comes with the checkpoint",
 )
 OTHER_IMAGE = Code(
     "SV0320", ERROR, "image of another engine",

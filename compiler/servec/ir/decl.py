@@ -51,7 +51,11 @@ RECIPE_TYPE = Choice(
     ("instruct", "base"), {"chat": "instruct", "gen": "base"}, ("specs", "a recipe")
 )
 PRECISIONS = ("bf16", "fp16", "fp32", "fp8", "int8", "int4", "fp4", "mxfp4")
-PRECISION = Choice(PRECISIONS)
+PRECISION = Choice(
+    PRECISIONS,
+    aliases={"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32"}
+    | {"float8": "fp8", "fp8_e4m3": "fp8", "awq": "int4", "gptq": "int4", "nvfp4": "fp4"},
+)
 ABSOLUTE = Text(re.compile(r"/[^\x00\s]*\Z"), "an absolute path without spaces")
 INSIDE = Text(re.compile(r"(?!/)(?!(.*/)?\.\.(/|\Z))[^\x00]+\Z"), "a path inside the project")
 
@@ -111,10 +115,13 @@ class Adapter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """One entry of `models:`."""
+    """One entry of `models:`. `said` has the place of each key that stands there; `holes` are the
+    keys that were given and could not be used, of which findings have told: None is all of them."""
 
     name: At[str]
     span: Span
+    said: dict[str, Span]
+    holes: frozenset[str] | None
     checkpoint: At[str] | None = key(CHECKPOINT, "hub id or path, passed on as written")
     config: At[str] | None = key(INSIDE, "the model's own config.json, from the project's root")
     type: At[str] | None = key(SPEC_TYPE, "what the model was trained for; `chat` unless said")
@@ -138,6 +145,10 @@ class Model:
     targets: tuple[At[str], ...] = key(ListOf(TARGETS), "what to write; the project's unless said")
     base: At[str] | None = key(TEXT, "another model whose server this one shares")
     endpoint: At[str] | None = key(TEXT, "somebody else's server: no plan")
+
+    def is_hole(self, key: str) -> bool:
+        """Whether a key was given and could not be used."""
+        return self.holes is None or key in self.holes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from servec.ir.shape import (
     ListOf,
     MapOf,
     Number,
+    OrNull,
     Parameters,
     Record,
     key,
@@ -143,6 +144,14 @@ class Image:
     date: At[str] | None = key(TEXT, "when it was published")
     note: At[str] | None = key(TEXT, "what else to know")
     source: Node | None = key(SOURCE, "where the facts are from")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFacts:
+    """An entry of catalogs/models/: keys of a config.json, read where a fact is asked for."""
+
+    span: Span
+    facts: tuple[Item[Node], ...] = rest(OrNull(Anything()), "a key of config.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

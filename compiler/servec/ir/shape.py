@@ -42,11 +42,13 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of a few words. `theirs` maps words of another vocabulary to the right ones here."""
+    """One of a few words. `theirs` maps words of another vocabulary to the right ones here, and
+    `aliases` what people write to what is meant."""
 
     words: tuple[str, ...]
     theirs: Mapping[str, str] = field(default_factory=dict)
     vocabulary: tuple[str, str] = ("", "")  # whose words they are, whose these are
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ qwen3-8b: {engine: vllm, image: vllm/vllm-openai:v0.29.0, hardware: NVIDIA H100 
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import product
 
@@ -15,7 +16,7 @@ from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.diag.suggest import nearest
 from servec.ir import decl
-from servec.ir.program import Demand, Program, Server, Subject
+from servec.ir.program import Demand, Program, Server
 from servec.passes.bind_subject import Binder
 from servec.source.located import At, Span
 
@@ -26,26 +27,35 @@ PLAN_NAME_CHARACTERS = 63  # a DNS-1123 label (RFC 1123; Kubernetes object names
 
 
 def run(sources: decl.Sources, catalog: Catalog, findings: Findings) -> Program:
+    _check_site(sources, catalog)
     models = _index(sources, findings)
     roots = {name: _root(name, models, findings) for name in models}
     _check_types(models, roots, findings)
     demands = _demands(sources, models, roots, findings)
     axes = _axes(sources, models, findings)
+    _check_sets(sources, models, findings)
+    if not any(model.checkpoint for model, _ in models.values()) and not findings.errors:
+        folders = ", ".join(f"`{item.value}/`" for item in sources.project.specs) or "`specs/`"
+        findings.add(codes.NO_SPECS, None, folders=folders)
     binder = Binder(sources, catalog, findings)
     servers = []
     for name in sorted(models):
         model, file = models[name]
-        if model.checkpoint is None or roots[name] != name:
+        if model.checkpoint is None or roots[name] != name or _kind(model):
             continue
         variants = []
-        for variant, words in _variants(model, axes.get(name)):
-            subject = binder.subject(variant, file, _plan_name(model, words, findings))
+        for variant, plan_name in _variants(model, axes.get(name), findings):
+            subject = binder.subject(variant, file, plan_name)
             if subject is not None:
                 variants.append(subject)
         servers.append(Server(model, tuple(variants), tuple(demands.get(name, ()))))
-    _check_names(servers, findings)
-    _check_sets(sources, models, findings)
     return Program(tuple(servers))
+
+
+def _check_site(sources: decl.Sources, catalog: Catalog) -> None:
+    for item in sources.project.engines:
+        if item.key.value not in catalog.engine_names:
+            catalog.unknown_engine(item.key)
 
 
 Models = dict[str, tuple[decl.Model, str]]
@@ -61,38 +71,29 @@ def _index(sources: decl.Sources, findings: Findings) -> Models:
                 span = item.key.span
                 findings.add(codes.DECLARED_TWICE, span, what="model", name=name, also=also)
                 continue
-            if _is_one_kind(item.value, findings):
-                models[name] = (item.value, spec.key.value)
-    if not any(model.checkpoint for model, _ in models.values()) and not findings.errors:
-        folders = ", ".join(f"`{item.value}/`" for item in sources.project.specs) or "`specs/`"
-        findings.add(codes.NO_SPECS, None, folders=folders)
+            models[name] = (item.value, spec.key.value)
+            _check_kind(item.value, findings)
     return models
 
 
-def _is_one_kind(model: decl.Model, findings: Findings) -> bool:
+def _kind(model: decl.Model) -> str:
+    """What makes a model one without a server of its own."""
+    return "base" if model.base else "endpoint" if model.endpoint else ""
+
+
+def _check_kind(model: decl.Model, findings: Findings) -> None:
     """A model is served, shares a server, or is somebody else's: its keys say which."""
-    kind = "base" if model.base else "endpoint" if model.endpoint else ""
-    if not kind:
-        if model.checkpoint is None:
-            where, advice = f"`models.{model.name.value}`", "add `checkpoint: <hub id or path>`"
-            findings.add(
-                codes.MISSING_KEY, model.name.span, where=where, key="checkpoint", advice=advice
-            )
-        return model.checkpoint is not None
-    others = [
-        name
-        for name in decl.Model.__slots__
-        if name not in ("name", "span", kind, *BASE_KEYS) and getattr(model, name)
-    ]
-    for name in others:
-        value = getattr(model, name)
-        span = (
-            value[0].span
-            if isinstance(value, tuple) and isinstance(value[0], decl.Adapter)
-            else (value.span if hasattr(value, "span") else model.name.span)
+    kind = _kind(model)
+    others = [name for name in model.said if name not in (kind, *BASE_KEYS)]
+    if kind and others:
+        span, keys = model.said[others[0]], ", ".join(f"`{name}`" for name in others)
+        findings.add(codes.MIXED_MODEL, span, keys=keys, kind=kind)
+    known_holes = any(model.is_hole(name) for name in ("checkpoint", "base", "endpoint"))
+    if not kind and model.checkpoint is None and not known_holes:
+        where, advice = f"`models.{model.name.value}`", "add `checkpoint: <hub id or path>`"
+        findings.add(
+            codes.MISSING_KEY, model.name.span, where=where, key="checkpoint", advice=advice
         )
-        findings.add(codes.MIXED_MODEL, span, key=name, kind=kind)
-    return not others
 
 
 def _root(name: str, models: Models, findings: Findings) -> str | None:
@@ -100,9 +101,11 @@ def _root(name: str, models: Models, findings: Findings) -> str | None:
     chain = [name]
     while (base := models[chain[-1]][0].base) is not None:
         if base.value in chain:
-            if base.value == name:  # told once for each model of the ring, not for those before it
-                ring = " -> ".join([*chain, base.value])
-                findings.add(codes.BASE_CYCLE, base.span, chain=ring)
+            ring = chain[chain.index(base.value) :]
+            if name == min(ring):  # told once for a ring, from its first model
+                first = models[name][0].base
+                words = " -> ".join([*ring[ring.index(name) :], *ring[: ring.index(name)], name])
+                findings.add(codes.BASE_CYCLE, first.span if first else None, chain=words)
             return None
         if base.value not in models:
             _unknown_model(base, models, findings)
@@ -181,41 +184,39 @@ def _axes(sources: decl.Sources, models: Models, findings: Findings) -> dict[str
 
 
 def _variants(
-    model: decl.Model, matrix: decl.Matrix | None
-) -> list[tuple[decl.Model, tuple[str, ...]]]:
-    """The model with each combination of the matrix's values in the place of its own."""
+    model: decl.Model, matrix: decl.Matrix | None, findings: Findings
+) -> list[tuple[decl.Model, str]]:
+    """The model with each combination of the matrix's values in the place of its own, and the
+    name of its plan."""
     if matrix is None:
-        return [(model, ())]
+        return [(model, model.name.value)]
     named = [(axis, getattr(matrix, axis)) for axis in AXES if getattr(matrix, axis)]
-    found = []
+    found: dict[str, tuple[At[str], ...]] = {}
+    variants = []
     for choice in product(*(values for _, values in named)):
+        name = _plan_name(model, choice, findings)
+        if name in found:
+            one, other = next(
+                pair for pair in zip(found[name], choice, strict=True) if pair[0] is not pair[1]
+            )
+            also = (one.span, "the other")
+            findings.add(codes.PLAN_NAMES, other.span, name=name, also=also)
+            continue
+        found[name] = choice
         chosen = {axis: value for (axis, _), value in zip(named, choice, strict=True)}
-        words = tuple(value.value for value in choice)
-        found.append((replace(model, **chosen), words))
-    return found
+        said = model.said | {axis: value.span for axis, value in chosen.items()}
+        variants.append((replace(model, **chosen, said=said), name))
+    return variants
 
 
-def _plan_name(model: decl.Model, words: tuple[str, ...], findings: Findings) -> str:
+def _plan_name(model: decl.Model, choice: tuple[At[str], ...], findings: Findings) -> str:
     """`<model>--<value>-<value>`, lower case, other characters as `-`."""
-    if not words:
-        return model.name.value
-    tail = "-".join("".join(c if c.isalnum() else "-" for c in word.lower()) for word in words)
-    name = f"{model.name.value}--{tail.strip('-')}"
-    if len(name) > PLAN_NAME_CHARACTERS or not name.isascii():
+    words = (re.sub(r"[^a-z0-9]+", "-", value.value.lower()).strip("-") for value in choice)
+    name = f"{model.name.value}--{'-'.join(words)}"
+    if len(name) > PLAN_NAME_CHARACTERS:
         what, limit = "a plan", PLAN_NAME_CHARACTERS
-        findings.add(codes.BAD_NAME, model.name.span, name=name, what=what, limit=limit)
+        findings.add(codes.BAD_NAME, choice[-1].span, name=name, what=what, limit=limit)
     return name
-
-
-def _check_names(servers: list[Server], findings: Findings) -> None:
-    seen: dict[str, Subject] = {}
-    for server in servers:
-        for subject in server.variants:
-            if subject.name in seen:
-                also = (seen[subject.name].model.name.span, "and here")
-                span = subject.model.name.span
-                findings.add(codes.PLAN_NAMES, span, name=subject.name, also=also)
-            seen[subject.name] = subject
 
 
 def _check_sets(sources: decl.Sources, models: Models, findings: Findings) -> None:

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from packaging.version import Version
 
 from servec.catalog.catalog import Catalog
 from servec.catalog.engines import Engine
 from servec.catalog.models import Facts, read_facts
-from servec.catalog.recipes import family_word
 from servec.catalog.versions import EngineVersion, parse_version
 from servec.diag import codes
 from servec.diag.findings import Findings, Severity
 from servec.diag.suggest import nearest
 from servec.ir import decl, knowledge
 from servec.ir.program import Subject
-from servec.source.located import At, Span
+from servec.source.located import At, Map, Plain, plain
 
 MODEL_TYPE_OF = {"chat": "instruct", "gen": "base"}
 """A spec's word for a model type -> the recipes' word. Two vocabularies on purpose."""
+
+
+MUST_BE_WHOLE = (
+    "checkpoint", "config", "type", "engine", "image", "engine_version", "hardware", "gpus",
+    "nodes", "precision", "recipe", "topology", "role", "base", "endpoint",
+)  # fmt: skip
+"""Keys that the rest of the compiler would guess wrong about where they were given in vain."""
+CONFIG_KEYS: dict[str, tuple[str, Callable[[Plain], bool]]] = {
+    "architectures": (
+        "a list of class names",
+        lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
+    ),
+    **{
+        key: ("a whole number", lambda value: type(value) is int)
+        for key in ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
+    },
+}
 
 
 class Binder:
@@ -34,15 +52,17 @@ class Binder:
         version = self.version(model, engine) if engine else None
         hardware = self.hardware(model)
         facts = self.facts(model)
-        precision = model.precision.value if model.precision else facts.precision
-        type_word = model.type.value if model.type else "chat"
-        recipe, choice, fits = self.recipe(model, facts)
-        if precision is None and recipe is not None:
+        found = self.recipe(model, facts) if facts else None
+        precision = facts.precision if facts else None
+        precision = model.precision.value if model.precision else precision
+        if precision is None and found and found[0] is not None:
             self.no_fact(model, "precision", "give `precision:`, or `config:` with the config.json")
-            fits = False
-        if not self.lowerable(model) or not (engine and version and hardware and fits):
+            return None
+        whole = self.lowerable(model) and not any(map(model.is_hole, MUST_BE_WHOLE))
+        if not (whole and engine and version and hardware and facts and found):
             return None
         accelerator, gpus = hardware
+        recipe, choice = found
         return Subject(
             name=name,
             model=model,
@@ -53,7 +73,7 @@ class Binder:
             accelerator=accelerator,
             gpus=gpus,
             facts=facts,
-            model_type=MODEL_TYPE_OF[type_word],
+            model_type=MODEL_TYPE_OF[model.type.value if model.type else "chat"],
             precision=precision,
             recipe=recipe,
             recipe_choice=choice,
@@ -78,14 +98,16 @@ class Binder:
         said = self.said_version(model)
         if model.engine_version and said is None:
             return None
+        if model.is_hole("engine_version") or model.is_hole("image"):
+            return None
         if model.image is None:
             if said is not None:
                 return EngineVersion(said, "spec")
             return self.unknown(model, engine, EngineVersion(None, "no image, no engine_version"))
         images = self.catalog.images
         found = images.find(engine.name, model.image.value)
-        if found is not None and found[0].engine.value != engine.name:
-            theirs = found[0].engine.value
+        theirs = found[0].engine.value if found else images.engine_of(model.image.value)
+        if theirs is not None and theirs != engine.name:
             span = model.image.span
             self.findings.add(codes.OTHER_IMAGE, span, theirs=theirs, engine=engine.name)
             return None
@@ -132,7 +154,8 @@ class Binder:
             return None
         name = model.hardware.value
         accelerator = self.catalog.accelerators.find(name)
-        if accelerator is None and (instance := self.catalog.instances.get(name)) is not None:
+        instances = self.catalog.instances if accelerator is None else {}
+        if (instance := instances.get(name) or instances.get(name.lower())) is not None:
             accelerator = self.catalog.accelerators.find(instance.accelerator.value)
             if gpus is not None and gpus > instance.gpus.value:
                 self.findings.add(
@@ -140,7 +163,7 @@ class Binder:
                     model.gpus.span if model.gpus else model.hardware.span,
                     needs=gpus,
                     has=instance.gpus.value,
-                    reason="`gpus`",
+                    reason="`gpus` says so",
                 )
             gpus = gpus or instance.gpus.value
         if accelerator is None:
@@ -148,60 +171,76 @@ class Binder:
             return None
         return accelerator, gpus
 
-    def facts(self, model: decl.Model) -> Facts:
+    def facts(self, model: decl.Model) -> Facts | None:
+        """What is known of the model; None with a finding where its config cannot be used."""
         checkpoint = model.checkpoint.value if model.checkpoint else ""
+        if model.is_hole("config"):
+            return None
         if model.config is None:
             entry = self.catalog.model_facts(checkpoint)
             return read_facts(checkpoint, entry, whole=False)
-        config = self.sources.configs.get(model.config.value)
-        if config is None and not self.catalog.files.exists(model.config.value):
-            span = model.config.span
-            self.findings.add(codes.CONFIG_MISSING, span, path=model.config.value)
-        elif config is None and self.catalog.files.node(model.config.value) is not None:
-            wanted, span = "a mapping", Span(model.config.value, 1, 1)
-            self.findings.add(codes.MODEL_CONFIG, span, key="the whole", wanted=wanted)
-        return read_facts(checkpoint, config)
+        path = model.config.value
+        config = self.sources.configs.get(path)
+        if config is not None:
+            return read_facts(checkpoint, config) if self.usable(config) else None
+        if not self.catalog.files.exists(path):
+            self.findings.add(codes.CONFIG_MISSING, model.config.span, path=path)
+        elif (node := self.catalog.files.node(path)) is not None:
+            self.findings.add(codes.MODEL_CONFIG, node.span, key="the whole", wanted="a mapping")
+        return None
 
-    def recipe(self, model: decl.Model, facts: Facts) -> tuple[knowledge.Recipe | None, str, bool]:
-        """The recipe, how it was chosen, and whether the choice worked out."""
+    def usable(self, config: Map) -> bool:
+        """Whether the keys that decide are of their kind."""
+        whole = True
+        for key, (wanted, fits) in CONFIG_KEYS.items():
+            node = config.get(key)
+            if node is not None and not fits(plain(node)):
+                self.findings.add(codes.MODEL_CONFIG, node.span, key=f"`{key}`", wanted=wanted)
+                whole = False
+        return whole
+
+    def recipe(self, model: decl.Model, facts: Facts) -> tuple[knowledge.Recipe | None, str] | None:
+        """The recipe and how it was chosen; None with a finding where the choice fails."""
+        if model.is_hole("recipe") or model.is_hole("checkpoint"):
+            return None
         if model.recipe is not None and model.recipe.value == "none":
-            return None, "none", True
+            return None, "none"
         table = self.catalog.recipes
         if model.recipe is not None:
             found = table.by_name.get(model.recipe.value)
             if found is None:
                 self.unknown_recipe(model.recipe)
-            return found, "pin", found is not None
-        checkpoint = model.checkpoint.value if model.checkpoint else ""
+            return (found, "pin") if found else None
+        return self.match(model, facts)
+
+    def match(self, model: decl.Model, facts: Facts) -> tuple[knowledge.Recipe, str] | None:
+        """The recipe of the model's family and size."""
+        table, place = self.catalog.recipes, model.checkpoint or model.name
         if facts.architecture is None:
             advice = "give `config:` with the config.json, or pin a recipe with `recipe:`"
             self.no_fact(model, "architecture", advice)
-            return None, "", False
-        named = f"{_name_of(facts)} {checkpoint}"
-        family = table.family(facts.architecture, named)
+            return None
+        family = table.family(facts.architecture, f"{_name_of(facts)} {place.value}")
         if family is None:
-            what = f"`{facts.architecture}` (family `{family_word(facts.architecture)}`)"
-            self.findings.add(codes.NO_FAMILY, model.name.span, what=what)
-            return None, "", False
+            what = f"`{facts.architecture}`"
+            self.findings.add(codes.NO_FAMILY, place.span, what=what)
+            return None
         if facts.billions is None:
             self.no_fact(model, "size", "pin a recipe with `recipe:`")
-            return None, "", False
+            return None
         found = table.match(family, facts.billions)
         if found is None:
-            span, ranges = model.name.span, table.ranges(family)
-            size = f"{facts.billions:g}"
-            self.findings.add(codes.NO_RECIPE, span, family=family, size=size, ranges=ranges)
-            return None, "", False
-        return found, f"family {family}, {facts.billions:.3g}B ({facts.size_source})", True
+            ranges, size = table.ranges(family), f"{facts.billions:g}"
+            self.findings.add(codes.NO_RECIPE, place.span, family=family, size=size, ranges=ranges)
+            return None
+        return found, f"family {family}, {facts.billions:.3g}B ({facts.size_source})"
 
     def unknown_recipe(self, name: At[str]) -> None:
-        names = list(self.catalog.recipes.by_name)
+        names = ["none", *self.catalog.recipes.by_name]
+        near = nearest(name.value, names)
+        known = "" if near else "known recipes: " + ", ".join(names)
         self.findings.add(
-            codes.UNKNOWN_RECIPE,
-            name.span,
-            name=name.value,
-            known="known recipes: " + ", ".join(names),
-            suggestion=nearest(name.value, names),
+            codes.UNKNOWN_RECIPE, name.span, name=name.value, known=known, suggestion=near
         )
 
     def lowerable(self, model: decl.Model) -> bool:
@@ -223,10 +262,13 @@ class Binder:
         return not any(later.values())
 
     def missing(self, model: decl.Model, key: str, advice: str) -> None:
+        if model.is_hole(key):
+            return
         where = f"`models.{model.name.value}`"
         self.findings.add(codes.MISSING_KEY, model.name.span, where=where, key=key, advice=advice)
 
     def no_fact(self, model: decl.Model, fact: str, advice: str) -> None:
+        """Tell that a fact is missing."""
         place = model.checkpoint or model.name
         checkpoint = place.value
         self.findings.add(

@@ -73,7 +73,8 @@ def _unrepresentable(setting: Setting, engine: EngineAt) -> Iterator[tuple[str, 
     in_words = knob not in engine.repeated and knob not in engine.json_lists
     if knob == "port" and not _is_port(value):
         yield "a port is a whole number from 1 to 65535", "give the port that is served"
-    if knob in OWN_KNOBS and knob != "port" and not (isinstance(value, str) and value):
+    is_said = setting.winner.rank > Rank.DERIVED
+    if knob in OWN_KNOBS and knob != "port" and is_said and not (isinstance(value, str) and value):
         yield "it must be one text", "every artifact speaks of it"
     if value is None and setting.winner.rank < Rank.OVERRIDE:
         yield "it has no value", "give one, or leave it out; a spec's `null` unsets a recipe's"

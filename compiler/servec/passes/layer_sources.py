@@ -10,7 +10,7 @@ from servec.diag.findings import Findings
 from servec.ir import decl
 from servec.ir.program import Subject
 from servec.ir.setting import DETERMINISTIC, Definition, Origin, Rank
-from servec.source.located import Map, Node, plain
+from servec.source.located import Map, Node, Span, plain
 
 BIND_ADDRESS = "0.0.0.0"
 TOPOLOGY = "topology."
@@ -87,6 +87,13 @@ def _recipe(subject: Subject, engine: EngineAt, findings: Findings) -> Iterator[
     if isinstance(behaviour, Map):
         path = f"{head}.capabilities.{subject.model_type}.{name}"
         yield from _parameters(behaviour, engine, Rank.CAPABILITY, path)
+
+
+def _leaf_place(subject: Subject, has_accelerator: bool) -> Span:
+    """What of the spec has no leaf: the accelerator, or the precision on it."""
+    model = subject.model
+    place = model.precision if has_accelerator and model.precision else model.hardware
+    return (place or model.name).span
 
 
 def _find(items: object, key: str) -> object:

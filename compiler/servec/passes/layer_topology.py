@@ -127,7 +127,7 @@ class _Topology:
                 place.span,
                 fact="size" if subject.facts.billions is None else "precision",
                 checkpoint=place.value,
-                advice="give `topology: {tp: …}`, or `config:` with the config.json",
+                advice="give `topology: {tp: …}`, `precision:`, or `config:` with the config.json",
             )
             return None
         derived = self.derived("tp", formula, f"next power of two for {self.draft.formula}")
@@ -191,9 +191,9 @@ class _Topology:
 
     def place(self) -> Span:
         """The smallest place that decides: what was said of tp or dp, else the GPUs."""
-        for key in ("tp", "dp"):
-            setting = self.said.get(key)
-            if setting is not None and setting.winner.origin.span is not None:
-                return setting.winner.origin.span
+        said = [item for key in ("tp", "pp", "dp") if (item := self.said.get(key)) is not None]
+        for item in sorted(said, key=lambda item: -int(str(item.value))):
+            if item.winner.origin.span is not None:
+                return item.winner.origin.span
         model = self.draft.subject.model
         return (model.gpus or model.hardware or model.name).span

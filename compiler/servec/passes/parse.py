@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from servec.diag import codes
+from servec.ir.decl import INSIDE
 from servec.source.files import PROJECT_FILE, Files
 from servec.source.located import At, List, Map, Node, Span
 
@@ -54,9 +55,9 @@ def _spec_folders(project: Node | None) -> list[tuple[str, Span | None]]:
     named = project.get("specs") if isinstance(project, Map) else None
     items = named.items if isinstance(named, List) else ()
     found: list[tuple[str, Span | None]] = [
-        (item.value.rstrip("/"), item.span)
+        (str(item.value).rstrip("/"), item.span)
         for item in items
-        if isinstance(item, At) and isinstance(item.value, str)
+        if isinstance(item, At) and _is_inside(item.value)
     ]
     return found or [("specs", None)]
 
@@ -66,6 +67,15 @@ def _named_configs(spec: Node) -> list[str]:
     found = []
     for entry in models.entries.values() if isinstance(models, Map) else ():
         config = entry.value.get("config") if isinstance(entry.value, Map) else None
-        if isinstance(config, At) and isinstance(config.value, str):
-            found.append(config.value)
+        if isinstance(config, At) and _is_inside(config.value):
+            found.append(str(config.value))
     return found
+
+
+def _is_inside(value: object) -> bool:
+    """Whether a path stays in the project; others are refused by their declaration, unread."""
+    return (
+        isinstance(value, str)
+        and INSIDE.pattern is not None
+        and (INSIDE.pattern.match(value) is not None)
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 from servec.diag import codes
@@ -29,7 +30,7 @@ class Files:
 
     def listing(self, folder: str) -> tuple[list[str], list[str]]:
         """The data files below a folder: the project's own, then the shipped ones."""
-        own = [path for path in self._files(folder) if path.endswith(SUFFIXES)]
+        own = [path for path in self.own_files(folder) if path.lower().endswith(SUFFIXES)]
         if self.shipped is None:
             return own, []
         shipped = [MARK + path for path in self.shipped.files(folder) if path.endswith(SUFFIXES)]
@@ -39,15 +40,13 @@ class Files:
         """Whether the project has a folder of this path."""
         return self.own.has_folder(folder)
 
-    def names(self, folder: str) -> set[str]:
-        """The names directly below a folder, of the project's own files."""
-        return {path[len(folder) + 1 :].split("/")[0] for path in self._files(folder)}
-
     def exists(self, path: str) -> bool:
-        return path in self._texts or self._bytes(path) is not None
+        if path.startswith(MARK):
+            return self.shipped is not None and self.shipped.has_file(path[len(MARK) :])
+        return path in self._texts or self.own.has_file(path)
 
     def text(self, path: str) -> str | None:
-        """The file's text, or None with a finding where it has none."""
+        """The text of a file that was listed or exists; None with a finding where it has none."""
         if path not in self._texts:
             content = self._bytes(path)
             if content is None:
@@ -74,7 +73,8 @@ class Files:
         """A source that is no file, as the words of the command line."""
         self._texts[path] = text
 
-    def _files(self, folder: str) -> list[str]:
+    def own_files(self, folder: str) -> list[str]:
+        """Every file of the project below a folder, of whatever kind."""
         try:
             return self.own.files(folder)
         except OSError as error:
@@ -86,7 +86,7 @@ class Files:
         text = self.text(path)
         if text is None:
             return None
-        if path.endswith(".json"):
+        if path.lower().endswith(".json"):
             from servec.source.json_reader import read_json
 
             return read_json(path, text, self.findings)
@@ -98,7 +98,10 @@ class Files:
         try:
             if path.startswith(MARK):
                 return self.shipped.read(path[len(MARK) :]) if self.shipped else None
-            return self.own.read(path)
+            content = self.own.read(path)
+            if content is None:
+                raise OSError(errno.ENOENT, "it is gone, or a link that leads nowhere")
+            return content
         except OSError as error:
             problem = error.strerror or str(error)
             self.findings.add(codes.UNREADABLE, Span(path, 1, 1), problem=problem)
@@ -108,7 +111,8 @@ class Files:
 def _decode(path: str, content: bytes, findings: Findings) -> str | None:
     if len(content) > limits.FILE_BYTES:
         limit = limits.FILE_BYTES // 1024 // 1024
-        findings.add(codes.TOO_LARGE, Span(path, 1, 1), problem=f"more than {limit} MiB")
+        problem, advice = f"more than {limit} MiB", "split the file"
+        findings.add(codes.TOO_LARGE, Span(path, 1, 1), problem=problem, advice=advice)
         return None
     try:
         return content.decode("utf-8-sig")

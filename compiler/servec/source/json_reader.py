@@ -39,8 +39,15 @@ def read_json(file: str, text: str, findings: Findings) -> Node | None:
     except _Stop as stop:
         findings.add(codes.SYNTAX, reader.span(stop.position), problem=stop.problem)
     except JSONDecodeError as error:
-        findings.add(codes.SYNTAX, reader.span(error.pos), problem=error.msg.lower())
+        problem = error.msg.lower().removesuffix(" at").replace("escape: ", "escape ")
+        findings.add(codes.SYNTAX, reader.span(error.pos), problem=problem)
+    except _TooDeep:
+        pass
     return None
+
+
+class _TooDeep(Exception):
+    """A bound of `limits` was passed; the finding is already made."""
 
 
 class _Stop(Exception):
@@ -70,7 +77,10 @@ class _Reader:
 
     def value(self, depth: int) -> Node:
         if depth > limits.DEPTH:
-            self.fail(f"more than {limits.DEPTH} levels")
+            problem, advice = f"more than {limits.DEPTH} levels", "write it flatter"
+            span = self.span(self.at)
+            self.findings.add(codes.TOO_LARGE, span, problem=problem, advice=advice)
+            raise _TooDeep
         start = self.at
         first = self.text[start : start + 1]
         if first == "{":

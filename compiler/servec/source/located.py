@@ -34,6 +34,13 @@ class At(NamedTuple, Generic[T]):
     span: Span
 
 
+class Broken(str):
+    """Text that could not be read as the value it was meant to be; a finding has been made, and
+    nothing that follows from it is told."""
+
+    __slots__ = ()
+
+
 class List(NamedTuple):
     """A sequence; its place is its first character."""
 
@@ -49,10 +56,12 @@ class Entry(NamedTuple):
 
 
 class Map(NamedTuple):
-    """A mapping in the order of the file; keys are text and occur once."""
+    """A mapping in the order of the file; keys are text and occur once. `broken` says that some
+    of it could not be read, which a finding has told."""
 
     entries: dict[str, Entry]
     span: Span
+    broken: bool = False
 
     def get(self, key: str) -> Node | None:
         entry = self.entries.get(key)
@@ -88,6 +97,6 @@ def kind_of(node: Node) -> str:
         case At(bool()):
             return "true or false"
         case At(int() | float()):
-            return "a number"
+            return f"the number {node.value}"
         case _:
             return "text"

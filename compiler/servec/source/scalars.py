@@ -60,7 +60,7 @@ def resolve(text: str) -> Value | Ambiguous:
     if text in BOOLEANS:
         return BOOLEANS[text]
     if text in OLD_WORDS:
-        return Ambiguous(f'"{text}"')
+        return Ambiguous(_switch(text))
     if len(text) <= NUMBER_CHARACTERS:
         if INTEGER.match(text):
             return int(text)
@@ -71,8 +71,24 @@ def resolve(text: str) -> Value | Ambiguous:
     if CONTESTED_NUMBER.match(text):
         return Ambiguous(_one_way(text))
     if len(text) <= 2 * NUMBER_CHARACTERS and CONTESTED_TEXT.match(text):
-        return Ambiguous(f'"{text}"')
+        return Ambiguous(_in_bare_digits(text))
     return text
+
+
+def _switch(text: str) -> str:
+    lower = text.lower()
+    if lower[0] not in "yno":
+        return f'"{text}"'
+    meant = "true" if lower[0] == "y" or lower == "on" else "false"
+    return f'`{meant}` for the switch, `"{text}"` for the text'
+
+
+def _in_bare_digits(text: str) -> str:
+    """`32_768` is meant as a number: how to write it so, and how to write the text."""
+    bare = text.replace("_", "")
+    if "_" not in text or not CONTESTED_NUMBER.match(bare):
+        return f'"{text}"'
+    return f'{_one_way(bare).partition(",")[0]}, `"{text}"` for the text'
 
 
 def _finite(text: str) -> float | Ambiguous:

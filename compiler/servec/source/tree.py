@@ -23,6 +23,9 @@ class Tree(Protocol):
     def has_folder(self, folder: str) -> bool:
         """Whether there is such a folder."""
 
+    def has_file(self, path: str) -> bool:
+        """Whether there is such a file, or a link in its place."""
+
     def read(self, path: str) -> bytes | None:
         """The file's bytes, or None where there is no such file. Raises OSError where it cannot
         be read."""
@@ -42,6 +45,9 @@ class Memory:
     def has_folder(self, folder: str) -> bool:
         return bool(self.files(folder))
 
+    def has_file(self, path: str) -> bool:
+        return path in self._texts
+
     def read(self, path: str) -> bytes | None:
         return self._texts.get(path)
 
@@ -57,6 +63,10 @@ class Folder:
 
     def has_folder(self, folder: str) -> bool:
         return (self.root / folder).is_dir()
+
+    def has_file(self, path: str) -> bool:
+        place = self.root / path
+        return os.path.lexists(place) and not place.is_dir()
 
     def read(self, path: str) -> bytes | None:
         try:
@@ -87,7 +97,14 @@ def _walk(folder: str, name: str, seen: set[tuple[int, int]]) -> Iterator[str]:
         path = f"{name}/{entry.name}"
         if entry.name.startswith("."):
             continue
-        if entry.is_dir():
+        if _is_folder(entry):
             yield from _walk(entry.path, path, seen)
         else:
             yield path
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a ring of links: reading it says so, at its own place
+        return False

@@ -7,6 +7,7 @@ without a required key is left out. Unknown keys are findings with the nearest k
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, TypeVar
 
 from servec.diag import codes
@@ -29,7 +30,7 @@ from servec.ir.shape import (
     keys_of,
     wanted,
 )
-from servec.source.located import At, List, Map, Node, Span, kind_of
+from servec.source.located import At, Broken, List, Map, Node, Span, kind_of
 
 R = TypeVar("R")
 Path = tuple[str, ...]
@@ -53,6 +54,8 @@ class _Reader:
         self.findings = findings
 
     def value(self, shape: Shape, node: Node, path: Path, key: At[str] | None) -> Any:
+        if isinstance(node, At) and isinstance(node.value, Broken):
+            return HOLE
         match shape:
             case Text(pattern, what):
                 if not isinstance(node, At) or not isinstance(node.value, str):
@@ -118,7 +121,8 @@ class _Reader:
                 right=shape.theirs[word],
             )
             return HOLE
-        return self.bad(node, path, wanted(shape), nearest(word, shape.words))
+        near = shape.aliases.get(word) or nearest(word, shape.words)
+        return self.bad(node, path, wanted(shape), near)
 
     def sequence(
         self, shape: Shape, item: Shape, node: Node, path: Path, minimum: int, maximum: int | None
@@ -163,73 +167,112 @@ class _Reader:
         from servec.ir.decl import NAME, NAME_CHARACTERS
 
         if shape is NAME:
+            fitting = re.sub(r"[^a-z0-9]+", "-", key.value.lower()).strip("-")[:NAME_CHARACTERS]
             self.findings.add(
-                codes.BAD_NAME, key.span, name=key.value, what="a model", limit=NAME_CHARACTERS
+                codes.BAD_NAME,
+                key.span,
+                name=key.value,
+                what="a model",
+                limit=NAME_CHARACTERS,
+                suggestion=fitting or None,
             )
             return True  # what refers to the model finds it
         self.bad(key, (*path, key.value), shape.what)
         return False
 
     def record(self, of: type[Any], node: Node, path: Path, key: At[str] | None) -> Any:
+        fields: dict[str, Any] = {"span": node.span}
+        if "name" in of.__slots__ and "name" not in keys_of(of) and key is not None:
+            fields["name"] = key
         if not isinstance(node, Map):
-            return self.wrong(Record(of), node, path)
+            hole = self.wrong(Record(of), node, path)
+            return of(**fields, said={}, holes=None) if "holes" in of.__slots__ else hole
         keys = keys_of(of)
         rest = next((item for item in keys.values() if item.rest), None)
-        fields: dict[str, Any] = {"span": node.span}
-        if "name" in of.__slots__ and "name" not in keys and key is not None:
-            fields["name"] = key
-        others = []
+        said = {name: entry.key.span for name, entry in node.entries.items()}
+        others, holes = [], set()
         for name, entry in node.entries.items():
             known = keys.get(name)
             if known is not None and not known.rest:
                 child = self.value(known.shape, entry.value, (*path, name), entry.key)
-                if child is not HOLE:
+                if child is HOLE:
+                    holes.add(name)
+                else:
                     fields[known.field] = child
             elif rest is not None and not name.startswith("_"):
                 others.append(entry)
             else:
-                self.unknown_key(of, entry.key, path)
+                meant = self.unknown_key(of, entry.key, path)
+                said.setdefault(meant or name, entry.key.span)
+                holes |= {meant} if meant and meant not in node.entries else set()
+        if "holes" in of.__slots__:
+            fields |= {"said": said, "holes": None if node.broken else frozenset(holes)}
         if rest is not None:
             one = Map({entry.key.value: entry for entry in others}, node.span)
             fields[rest.field] = self.mapping(rest.shape, rest.shape, Text(), one, path)
-        return self.complete(of, node, fields, path)
+        return self.complete(of, node, fields, said, path, key)
 
-    def complete(self, of: type[Any], node: Map, fields: dict[str, Any], path: Path) -> Any:
+    def complete(
+        self,
+        of: type[Any],
+        node: Map,
+        fields: dict[str, Any],
+        said: dict[str, Span],
+        path: Path,
+        key: At[str] | None,
+    ) -> Any:
         whole = True
         for item in keys_of(of).values():
             if item.required and item.field not in fields:
                 whole = False
-                if item.name not in node.entries:
-                    advice = f"{item.name}: {item.doc}"
+                if item.name not in said and not node.broken:
                     self.findings.add(
                         codes.MISSING_KEY,
-                        node.span,
+                        key.span if key else node.span,
                         where=_where(path),
                         key=item.name,
-                        advice=f"add `{advice}`",
+                        advice=f"add `{item.name}:` ({item.doc})",
                     )
         return of(**fields) if whole else HOLE
 
-    def unknown_key(self, of: type[Any], key: At[str], path: Path) -> None:
-        if key.value == "profiles" and "hardware" in keys_of(of):
+    def unknown_key(self, of: type[Any], key: At[str], path: Path) -> str | None:
+        """Tell of an unknown key, and give the one that was meant, if any is near."""
+        if key.value == "profiles" and "size_range" in keys_of(of):
             self.findings.add(codes.PROFILES, key.span)
-            return
+            return None
         known = [name for name, item in keys_of(of).items() if not item.rest]
+        near = nearest(key.value, known)
+        listed = "known keys: " + ", ".join(known)
+        if near is None and "overrides" in known:
+            listed = f"a parameter of the engine goes under `overrides:`; {listed}"
         self.findings.add(
             codes.UNKNOWN_KEY,
             key.span,
             key=key.value,
             where=_where(path),
-            known="known keys: " + ", ".join(known),
-            suggestion=nearest(key.value, known),
+            known="" if near else listed,
+            suggestion=near,
         )
+        return near
 
     def wrong(self, shape: Shape, node: Node, path: Path) -> _Hole:
-        self.add_wrong(node.span, path, wanted(shape), kind_of(node))
+        if isinstance(node, Map) and node.broken:
+            return HOLE
+        advice = ""
+        text_is_wanted = isinstance(shape, Text | Choice)
+        if text_is_wanted and isinstance(node, At) and node.value is not None:
+            value = str(node.value).lower() if isinstance(node.value, bool) else node.value
+            advice = f'put it in quotes: "{value}"'
+        self.add_wrong(node.span, path, wanted(shape), kind_of(node), advice)
         return HOLE
 
-    def add_wrong(self, span: Span, path: Path, expected: str, found: str) -> None:
-        self.findings.add(codes.WRONG_TYPE, span, where=_where(path), wanted=expected, found=found)
+    def add_wrong(
+        self, span: Span, path: Path, expected: str, found: str, advice: str = ""
+    ) -> None:
+        where = _where(path)
+        self.findings.add(
+            codes.WRONG_TYPE, span, where=where, wanted=expected, found=found, advice=advice
+        )
 
     def bad(self, node: At[Any], path: Path, expected: str, suggestion: str | None = None) -> _Hole:
         self.findings.add(
@@ -249,4 +292,6 @@ def _where(path: Path) -> str:
 
 def _short(value: object) -> str:
     text = str(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    if not text:
+        return "empty"
+    return f"`{text}`" if len(text) <= 60 else f"`{text[:57]}...`"

@@ -7,6 +7,7 @@ a finding at its place; what can still be read is read, so that one run shows al
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import yaml
@@ -15,10 +16,10 @@ from yaml._yaml import CParser
 from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.source import limits
-from servec.source.located import At, Entry, List, Map, Node, Span
+from servec.source.located import At, Broken, Entry, List, Map, Node, Span
 from servec.source.scalars import Ambiguous, resolve
 
-PLAIN_TAG = "!"
+CONFLICT = re.compile(r"^(?:<{7} |={7}$|>{7} )", re.MULTILINE)
 
 
 def read_yaml(file: str, text: str, findings: Findings) -> Node | None:
@@ -26,11 +27,11 @@ def read_yaml(file: str, text: str, findings: Findings) -> Node | None:
     try:
         return _Reader(file, text, findings).document()
     except yaml.MarkedYAMLError as error:
-        mark: Any = error.problem_mark or error.context_mark
-        span = Span(file, mark.line + 1, mark.column + 1) if mark else Span(file, 1, 1)
-        findings.add(codes.SYNTAX, span, problem=_said(error))
+        span, problem = _conflict(file, text) or _mark(file, error)
+        findings.add(codes.SYNTAX, span, problem=problem)
     except yaml.reader.ReaderError as error:
-        findings.add(codes.SYNTAX, _place(file, text, error.position), problem=_unprintable(error))
+        problem = f"the character U+{_character(error):04X} is not allowed in YAML"
+        findings.add(codes.SYNTAX, _place(file, text, error.position), problem=problem)
     except _TooMuch:
         pass
     return None
@@ -91,26 +92,30 @@ class _Reader:
 
     def scalar(self, event: Any) -> Node:
         span = self.span(event)
-        if event.tag is not None and event.tag != PLAIN_TAG:
+        if event.tag is not None:
             self.refuse_tag(event)
-        if event.style or not event.implicit[0]:
+            return At(Broken(event.value), span)
+        if event.style:
             return At(event.value, span)
         value = resolve(event.value)
         if isinstance(value, Ambiguous):
-            self.findings.add(codes.AMBIGUOUS_SCALAR, span, text=event.value, instead=value.instead)
-            return At(event.value, span)
+            text, instead = event.value, value.instead
+            self.findings.add(codes.AMBIGUOUS_SCALAR, span, text=text, instead=instead)
+            return At(Broken(text), span)
         return At(value, span)
 
     def mapping(self, event: Any, depth: int) -> Map:
         span = self.span(event)
         entries: dict[str, Entry] = {}
+        broken = event.tag is not None
         while True:
             key_event = self.next()
             if type(key_event) is yaml.MappingEndEvent:
-                return Map(entries, span)
+                return Map(entries, span, broken)
             key = self.key(key_event, depth)
             value = self.node(self.next(), depth + 1)
             if key is None:
+                broken = True
                 continue
             known = entries.get(key.value)
             if known is None:
@@ -125,6 +130,8 @@ class _Reader:
             self.findings.add(codes.MERGE_KEY, self.span(event))
             return None
         node = self.node(event, depth + 1)
+        if isinstance(node, At) and isinstance(node.value, Broken):
+            return None
         if isinstance(node, At) and isinstance(node.value, str):
             return At(node.value, self.span(event))
         self.findings.add(codes.KEY_NOT_TEXT, self.span(event))
@@ -145,7 +152,7 @@ class _Reader:
             open_anchor = event.anchor in self.anchors
             problem = "stands inside its own anchor" if open_anchor else "has no anchor before it"
             self.findings.add(codes.BAD_ALIAS, self.span(event), name=event.anchor, problem=problem)
-            return At(None, self.span(event))
+            return At(Broken(), self.span(event))
         node, size = known
         self.nodes += size
         if self.nodes > limits.NODES:
@@ -154,10 +161,13 @@ class _Reader:
 
     def refuse_tag(self, event: Any) -> None:
         if event.tag is not None:
-            self.findings.add(codes.TAG, self.span(event), tag=event.tag)
+            tag = event.tag.replace("tag:yaml.org,2002:", "!!", 1)
+            span = self.span(event)._replace(length=len(tag))
+            self.findings.add(codes.TAG, span, tag=tag)
 
     def stop(self, event: Any, problem: str) -> None:
-        self.findings.add(codes.TOO_LARGE, self.span(event), problem=problem)
+        advice = "write it flatter" if "levels" in problem else "write less into it"
+        self.findings.add(codes.TOO_LARGE, self.span(event), problem=problem, advice=advice)
         raise _TooMuch
 
     def span(self, event: Any) -> Span:
@@ -166,17 +176,27 @@ class _Reader:
         return Span(self.file, start.line + 1, start.column + 1, max(length, 1))
 
 
-def _said(error: yaml.MarkedYAMLError) -> str:
+def _conflict(file: str, text: str) -> tuple[Span, str] | None:
+    """Where a merge left its markers, which is why the rest is no YAML."""
+    found = CONFLICT.search(text)
+    if found is None:
+        return None
+    return _place(file, text, found.start()), "a marker of an unresolved merge conflict"
+
+
+def _mark(file: str, error: yaml.MarkedYAMLError) -> tuple[Span, str]:
+    """The place of an error: where something was left open, where that is what is wrong."""
     problem = str(error.problem or error.context or "not YAML")
-    return f"{problem} ({error.context})" if error.context and error.problem else problem
-
-
-def _unprintable(error: Any) -> str:
-    return (
-        f"the character U+{ord(error.character):04X} is not allowed in YAML"
-        if isinstance(error.character, str)
-        else "a byte that is not UTF-8"
+    left_open = error.context_mark is not None and (
+        "end of stream" in problem or "flow" in str(error.context)
     )
+    mark: Any = error.context_mark if left_open else error.problem_mark or error.context_mark
+    span = Span(file, mark.line + 1, mark.column + 1) if mark else Span(file, 1, 1)
+    return span, f"{problem} ({error.context})" if error.context and error.problem else problem
+
+
+def _character(error: Any) -> int:
+    return ord(error.character) if isinstance(error.character, str) else int(error.character)
 
 
 def _place(file: str, text: str, position: int) -> Span:
