@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from servec.catalog.versions import EngineVersion
 from servec.diag import codes
 from servec.diag.findings import Finding, Findings
+from servec.ir.facts import EngineVersion
 from servec.ir.launch import Launch
 from servec.ir.plan import Plan
 from servec.source.files import Files, Folder, Memory, find_project

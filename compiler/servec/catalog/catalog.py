@@ -18,10 +18,10 @@ from servec.diag.findings import Findings
 from servec.diag.suggest import nearest
 from servec.ir import knowledge
 from servec.ir.manifest import Manifest
+from servec.ir.typed import read_record
 from servec.source.files import Files
 from servec.source.located import At, Map, Span
 from servec.source.shipped import MARK
-from servec.source.typed import read_record
 
 T = TypeVar("T")
 MANIFESTS = ("manifest.yaml", "manifest.json")

@@ -8,8 +8,9 @@
 from __future__ import annotations
 
 from servec.catalog.references import parse_reference, version_of_tag
-from servec.catalog.versions import EngineVersion, parse_version
+from servec.catalog.versions import parse_version
 from servec.ir import knowledge
+from servec.ir.facts import EngineVersion
 
 
 class ImageTable:

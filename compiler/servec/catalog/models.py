@@ -10,8 +10,8 @@ transformers' MoE models (`decoder_sparse_step`, `mlp_only_layers`, `first_k_den
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from servec.ir.facts import Facts
 from servec.source.located import At, List, Map, Node, Plain, plain
 
 SIZE_IN_NAME = re.compile(r"(?:\A|[-_/ ])([0-9]{1,5}(?:\.[0-9]{1,3})?)[bB](?=[-_/. ]|\Z)")
@@ -24,40 +24,10 @@ PRECISION_OF_DTYPE = {
     "float8_e4m3fn": "fp8",
     "float8_e5m2": "fp8",
 }
-BYTES_OF_PRECISION = {
-    "fp32": 4.0,
-    "bf16": 2.0,
-    "fp16": 2.0,
-    "fp8": 1.0,
-    "int8": 1.0,
-    "int4": 0.5,
-    "fp4": 0.5,
-    "mxfp4": 0.5,
-}
 MOST_LAYERS, MOST = 10_000, 10**15
 """Beyond these a configuration's number is a mistake, and counts as not known."""
 FLOAT_METHODS = frozenset(("fp8", "fbgemm_fp8", "ptpc_fp8", "nvfp4", "modelopt_fp4"))
 """Methods whose weights are floating point though the configuration does not say so."""
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What is known of a model before it is planned. `billions` is the size in 10⁹ parameters;
-    None is not known."""
-
-    architecture: str | None
-    billions: float | None
-    size_source: str
-    dtype: str | None
-    precision: str | None
-    config: Map | None
-
-    @property
-    def bytes_per_parameter(self) -> float | None:
-        return BYTES_OF_PRECISION.get(self.precision or "")
-
-
-NO_FACTS = Facts(None, None, "", None, None, None)
 
 
 def read_facts(checkpoint: str, config: Map | None, *, whole: bool = True) -> Facts:

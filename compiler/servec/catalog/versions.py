@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Protocol, TypeVar
 
@@ -10,21 +9,6 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from servec.source.located import At
-
-
-@dataclass(frozen=True, slots=True)
-class EngineVersion:
-    """An engine's version and where it is known from, or None and why it is not known."""
-
-    version: Version | None
-    source: str
-
-    @property
-    def known(self) -> bool:
-        return self.version is not None
-
-    def __str__(self) -> str:
-        return str(self.version) if self.version else "of unknown version"
 
 
 @cache

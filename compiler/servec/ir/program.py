@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from servec.catalog.models import Facts
-from servec.catalog.versions import EngineVersion
 from servec.ir import decl, knowledge
+from servec.ir.facts import EngineVersion, Facts
 from servec.source.located import At
 
 if TYPE_CHECKING:

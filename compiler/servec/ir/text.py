@@ -13,10 +13,10 @@ from dataclasses import fields, is_dataclass
 
 from servec.ir.artifact import Artifact
 from servec.ir.launch import Launch
+from servec.ir.parsed import Parsed
 from servec.ir.plan import Draft, Plan
 from servec.ir.program import Program, Subject
 from servec.ir.setting import Judged, Outcome, Setting
-from servec.passes.parse import Parsed
 from servec.source.located import At, List, Map, Node, Plain, plain
 
 RANK_WIDTH, PLACE_COLUMN = 16, 44

@@ -8,12 +8,13 @@ from packaging.version import Version
 
 from servec.catalog.catalog import Catalog
 from servec.catalog.engines import Engine
-from servec.catalog.models import Facts, read_facts
-from servec.catalog.versions import EngineVersion, parse_version
+from servec.catalog.models import read_facts
+from servec.catalog.versions import parse_version
 from servec.diag import codes
 from servec.diag.findings import Findings, Severity
 from servec.diag.suggest import nearest
 from servec.ir import decl, knowledge
+from servec.ir.facts import EngineVersion, Facts
 from servec.ir.program import Subject
 from servec.source.located import At, Map, Plain, plain
 

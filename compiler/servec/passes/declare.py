@@ -12,10 +12,10 @@ from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.ir import decl
 from servec.ir.decl import Item
-from servec.passes.parse import Parsed
+from servec.ir.parsed import Parsed
+from servec.ir.typed import read_record
 from servec.source.files import PROJECT_FILE, Files
 from servec.source.located import At, Node, Span
-from servec.source.typed import read_record
 
 COMMAND_LINE = "<command line>"
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from servec.catalog.models import BYTES_OF_PRECISION
 from servec.ir import knowledge
+from servec.ir.facts import BYTES_OF_PRECISION
 from servec.ir.plan import Draft
 from servec.ir.program import Program, Subject
 

@@ -8,21 +8,11 @@ Model configurations that specs name are read here too, so that no later pass re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from servec.diag import codes
 from servec.ir.decl import INSIDE
+from servec.ir.parsed import Parsed
 from servec.source.files import PROJECT_FILE, Files
 from servec.source.located import At, List, Map, Node, Span
-
-
-@dataclass(frozen=True, slots=True)
-class Parsed:
-    """Located values by path; None where a file has no readable value."""
-
-    project: Node | None
-    specs: dict[str, Node]
-    configs: dict[str, Map]
 
 
 def run(files: Files) -> Parsed:

@@ -1,0 +1,52 @@
+"""What is known of an engine's version and of a model before anything is planned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from packaging.version import Version
+
+from servec.source.located import Map
+
+BYTES_OF_PRECISION = {
+    "fp32": 4.0,
+    "bf16": 2.0,
+    "fp16": 2.0,
+    "fp8": 1.0,
+    "int8": 1.0,
+    "int4": 0.5,
+    "fp4": 0.5,
+    "mxfp4": 0.5,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EngineVersion:
+    """An engine's version and where it is known from, or None and why it is not known."""
+
+    version: Version | None
+    source: str
+
+    @property
+    def known(self) -> bool:
+        return self.version is not None
+
+    def __str__(self) -> str:
+        return str(self.version) if self.version else "of unknown version"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a model before it is planned. `billions` is the size in 10⁹ parameters;
+    None is not known."""
+
+    architecture: str | None
+    billions: float | None
+    size_source: str
+    dtype: str | None
+    precision: str | None
+    config: Map | None
+
+    @property
+    def bytes_per_parameter(self) -> float | None:
+        return BYTES_OF_PRECISION.get(self.precision or "")
