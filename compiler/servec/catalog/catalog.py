@@ -220,7 +220,11 @@ class Catalog:
             problem = f"the manifest says `{manifest.engine.value}`, the folder `{name}`"
             self._broken(manifest.engine.span, name, problem, "give both the same name")
             return None
-        return Engine(manifest, file, wrapper)
+        if manifest.serve is None:
+            problem = "the manifest does not say how it is called"
+            self._broken(manifest.engine.span, name, problem, "add `serve:` to the manifest")
+            return None
+        return Engine(manifest, manifest.serve, file, wrapper)
 
     def _broken(self, span: Span, engine: str, problem: str, advice: str) -> None:
         self.findings.add(codes.BROKEN_ENGINE, span, engine=engine, problem=problem, advice=advice)

@@ -8,7 +8,7 @@ from functools import cached_property
 from packaging.version import Version
 
 from servec.catalog.versions import first_that_holds, holds
-from servec.ir.manifest import Call, Manifest, Negatives, RequirementRule, TopologyFlag
+from servec.ir.manifest import Call, Manifest, Negatives, RequirementRule, Serve, TopologyFlag
 from servec.ir.topology import Topology
 from servec.source.located import Plain
 
@@ -18,8 +18,9 @@ OWN_KNOBS = ("host", "port", "served_model_name")
 class Engine:
     """One engine of `serve.d/`. `file` is its manifest, `wrapper` the path of its template."""
 
-    def __init__(self, manifest: Manifest, file: str, wrapper: str) -> None:
+    def __init__(self, manifest: Manifest, serve: Serve, file: str, wrapper: str) -> None:
         self.manifest = manifest
+        self.serve = serve
         self.file = file
         self.wrapper = wrapper
         self._at: dict[Version | None, EngineAt] = {}
@@ -31,40 +32,41 @@ class Engine:
     def at(self, version: Version | None) -> EngineAt:
         """The engine at a version; None is an unknown version, which takes the newest rules."""
         if version not in self._at:
-            self._at[version] = EngineAt(self.manifest, version)
+            self._at[version] = EngineAt(self.manifest, self.serve, version)
         return self._at[version]
 
 
 class EngineAt:
     """An engine at one version: how its parameters are spelled, called and turned."""
 
-    def __init__(self, manifest: Manifest, version: Version | None) -> None:
+    def __init__(self, manifest: Manifest, serve: Serve, version: Version | None) -> None:
         self.manifest = manifest
+        self.serve = serve
         self.version = version
-        rules = manifest.topology
+        rules = serve.topology
         self.topology_spellings = {
             name.value: item.key.value for item in rules.spellings for name in item.value
         }
-        lists = manifest.lists
+        lists = serve.lists
         self.repeated = frozenset(name.value for name in lists.repeated) if lists else frozenset()
         self.json_lists = frozenset(name.value for name in lists.json) if lists else frozenset()
-        self.owned = {item.key.value: item.value.value for item in manifest.owned}
-        secrets = manifest.secrets
+        self.owned = {item.key.value: item.value.value for item in serve.owned}
+        secrets = serve.secrets
         self.secret_flags = frozenset(n.value for n in secrets.flags) if secrets else frozenset()
         self.secret_env = frozenset(n.value for n in secrets.env) if secrets else frozenset()
         self._knobs: dict[str, tuple[str, bool]] = {}
 
     @cached_property
     def call(self) -> Call | None:
-        return first_that_holds(self.manifest.calls, self.version)
+        return first_that_holds(self.serve.calls, self.version)
 
     @cached_property
     def negatives(self) -> Negatives | None:
-        return first_that_holds(self.manifest.negatives, self.version)
+        return first_that_holds(self.serve.negatives, self.version)
 
     @cached_property
     def topology_flags(self) -> tuple[TopologyFlag, ...]:
-        return tuple(flag for flag in self.manifest.topology.flags if holds(flag, self.version))
+        return tuple(flag for flag in self.serve.topology.flags if holds(flag, self.version))
 
     def topology_values(self, topology: Topology) -> Iterator[tuple[TopologyFlag, int]]:
         """The flags of a topology and their values; a flag appears where its value is above 1."""
@@ -74,7 +76,7 @@ class EngineAt:
                 yield flag, value
 
     def _topology_value(self, key: str, topology: Topology) -> int:
-        rules = self.manifest.topology
+        rules = self.serve.topology
         attention = topology.enable_dp_attention and rules.tp_counts is not None
         match key:
             case "tp" if attention and self.tp_counts_all:
@@ -91,7 +93,7 @@ class EngineAt:
     @property
     def tp_counts_all(self) -> bool:
         """Whether tp's flag counts all GPUs of attention data parallelism."""
-        counts = self.manifest.topology.tp_counts
+        counts = self.serve.topology.tp_counts
         return counts is not None and counts.value == "all"
 
     def knob(self, name: str) -> tuple[str, bool]:
@@ -128,7 +130,7 @@ class EngineAt:
 
     def requirement(self, name: str) -> RequirementRule | None:
         """The rule of a requirement at this version, or None where there is none."""
-        for item in self.manifest.requirements:
+        for item in self.serve.requirements:
             if item.key.value == name:
                 return first_that_holds(item.value, self.version)
         return None

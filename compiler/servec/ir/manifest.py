@@ -182,8 +182,32 @@ class Secrets:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Serve:
+    """How servec calls the engine: what a compiler needs beyond the plugin contract."""
+
+    span: Span
+    calls: tuple[Call, ...] = key(ListOf(Record(Call), 1), "how it is called", required=True)
+    port: At[int] = key(Int(1, 65535), "the port it serves on", required=True)
+    flags: OwnFlags = key(Record(OwnFlags), "flags that servec gives itself", required=True)
+    always: Map | None = key(Parameters(), "parameters of every server, unless told otherwise")
+    topology: TopologyRules = key(Record(TopologyRules), "parallelism", required=True)
+    negatives: tuple[Negatives, ...] = key(ListOf(Record(Negatives)), "how `false` is written")
+    dtype: At[str] | None = key(KNOB, "the parameter of the weights' number format")
+    lists: Lists | None = key(Record(Lists), "how lists are written")
+    requirements: tuple[Item[tuple[RequirementRule, ...]], ...] = key(
+        MapOf(ListOf(Record(RequirementRule), 1)), "what each requirement turns"
+    )
+    deterministic: Deterministic | None = key(Record(Deterministic), "equal answers")
+    health: Health = key(Record(Health), "readiness", required=True)
+    secrets: Secrets | None = key(Record(Secrets), "what is never written")
+    owned: tuple[Item[At[str]], ...] = key(
+        MapOf(TEXT, KNOB), "parameters that a key of the spec stands for"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """serve.d/<engine>/manifest.yaml."""
+    """serve.d/<engine>/manifest.yaml: the plugin contract, and under `serve:` how to call it."""
 
     span: Span
     engine: At[str] = key(TEXT, "the folder's name", required=True)
@@ -208,21 +232,4 @@ class Manifest:
     version_features: tuple[VersionFeature, ...] = key(
         ListOf(Record(VersionFeature)), "what is there from which version on"
     )
-
-    calls: tuple[Call, ...] = key(ListOf(Record(Call), 1), "how it is called", required=True)
-    port: At[int] = key(Int(1, 65535), "the port it serves on", required=True)
-    flags: OwnFlags = key(Record(OwnFlags), "flags that servec gives itself", required=True)
-    always: Map | None = key(Parameters(), "parameters of every server, unless told otherwise")
-    topology: TopologyRules = key(Record(TopologyRules), "parallelism", required=True)
-    negatives: tuple[Negatives, ...] = key(ListOf(Record(Negatives)), "how `false` is written")
-    dtype: At[str] | None = key(KNOB, "the parameter of the weights' number format")
-    lists: Lists | None = key(Record(Lists), "how lists are written")
-    requirements: tuple[Item[tuple[RequirementRule, ...]], ...] = key(
-        MapOf(ListOf(Record(RequirementRule), 1)), "what each requirement turns"
-    )
-    deterministic: Deterministic | None = key(Record(Deterministic), "equal answers")
-    health: Health = key(Record(Health), "readiness", required=True)
-    secrets: Secrets | None = key(Record(Secrets), "what is never written")
-    owned: tuple[Item[At[str]], ...] = key(
-        MapOf(TEXT, KNOB), "parameters that a key of the spec stands for"
-    )
+    serve: Serve | None = key(Record(Serve), "how servec calls it")

@@ -98,7 +98,7 @@ def _is_deterministic(plan: Plan) -> bool:
 def _environment(plan: Plan, findings: Findings) -> None:
     subject = plan.subject
     engine = subject.engine.at(subject.version.version)
-    locked = subject.engine.manifest.deterministic if _is_deterministic(plan) else None
+    locked = subject.engine.serve.deterministic if _is_deterministic(plan) else None
     required = {item.key.value: item.value.value for item in locked.env} if locked else {}
     for item in subject.model.env:
         name, value = item.key.value, item.value.value
@@ -122,7 +122,7 @@ def _parallelism(plan: Plan, findings: Findings) -> None:
     """What the engine has no flag for is left out, and said."""
     engine = plan.subject.engine.at(plan.subject.version.version)
     flagged = {flag.of.value for flag in engine.topology_flags}
-    if plan.topology.enable_dp_attention and engine.manifest.topology.tp_counts is None:
+    if plan.topology.enable_dp_attention and engine.serve.topology.tp_counts is None:
         _no_flag(plan, "attention data parallelism", "topology.enable_dp_attention", findings)
     for key in ("ep", "cp", "dcp"):
         if (getattr(plan.topology, key) or 1) > 1 and key not in flagged:

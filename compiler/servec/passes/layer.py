@@ -166,7 +166,7 @@ def _demand(need: Need) -> str:
 def _group(winner: Definition, subject: Subject) -> Group:
     if _is_topology(winner):
         return Group.TOPOLOGY
-    always = subject.engine.manifest.always
+    always = subject.engine.serve.always
     is_default = always is not None and winner.knob in always.entries
     if winner.knob in OWN_KNOBS or (winner.rank is Rank.DERIVED and is_default):
         return Group.OWN

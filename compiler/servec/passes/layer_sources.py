@@ -34,7 +34,7 @@ def definitions_of(subject: Subject, sources: decl.Sources, findings: Findings) 
 
 def _dtype_fallback(subject: Subject, layers: list[Definition]) -> Iterator[Definition]:
     """Without a hardware layer the model's own dtype holds, where the model's facts give one."""
-    knob, dtype = subject.engine.manifest.dtype, subject.facts.dtype
+    knob, dtype = subject.engine.serve.dtype, subject.facts.dtype
     has_leaf = any(definition.rank is Rank.HARDWARE for definition in layers)
     if knob is None or dtype is None or subject.recipe is None or has_leaf:
         return
@@ -47,14 +47,14 @@ def _dtype_fallback(subject: Subject, layers: list[Definition]) -> Iterator[Defi
 def _own(subject: Subject) -> Iterator[Definition]:
     """Bind address, port and served name, of which every artifact speaks, and what the engine's
     manifest gives to every server."""
-    port, name = subject.engine.manifest.port, subject.model.name
+    port, name = subject.engine.serve.port, subject.model.name
     origin = Origin(None, "", "all addresses, unless told otherwise")
     yield Definition("host", "host", BIND_ADDRESS, BIND_ADDRESS, Rank.DERIVED, origin)
     origin = Origin(port.span, "", f"the port of {subject.engine.name}")
     yield Definition("port", "port", port.value, port.value, Rank.DERIVED, origin)
     origin, knob = Origin(name.span, "", "the model's name"), "served_model_name"
     yield Definition(knob, knob, name.value, name.value, Rank.DERIVED, origin)
-    always = subject.engine.manifest.always
+    always = subject.engine.serve.always
     for entry in always.entries.values() if always else ():
         rule = f"every {subject.engine.name} server, unless told otherwise"
         knob, value = entry.key.value, plain(entry.value)
@@ -148,7 +148,7 @@ def _topology(subject: Subject) -> Iterator[Definition]:
 
 def _deterministic(subject: Subject) -> Iterator[Definition]:
     """What `deterministic: true` means for this engine."""
-    said, rules = subject.model.deterministic, subject.engine.manifest.deterministic
+    said, rules = subject.model.deterministic, subject.engine.serve.deterministic
     if said is None or not said.value or rules is None:
         return
     for setting in rules.settings:

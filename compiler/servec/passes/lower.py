@@ -37,7 +37,7 @@ def run(plans: tuple[Plan, ...], project: decl.Project) -> tuple[Launch, ...]:
 def _launch(plan: Plan, programs: dict[str, At[str]]) -> Launch:
     subject = plan.subject
     engine = subject.engine.at(subject.version.version)
-    health = subject.engine.manifest.health
+    health = subject.engine.serve.health
     port, name = plan.setting("port"), plan.setting("served_model_name")
     assert port is not None
     assert isinstance(port.value, int)
@@ -76,7 +76,7 @@ def _command(plan: Plan, engine: EngineAt, program: At[str] | None) -> Iterator[
 
 
 def _own(plan: Plan, engine: EngineAt) -> Iterator[Words]:
-    flags = engine.manifest.flags
+    flags = engine.serve.flags
     for knob, flag in (
         ("host", flags.host),
         ("port", flags.port),
@@ -155,7 +155,7 @@ def _environment(plan: Plan) -> Iterator[Variable]:
     """The spec's variables and those of determinism, sorted by name."""
     subject = plan.subject
     found = {}
-    rules = subject.engine.manifest.deterministic
+    rules = subject.engine.serve.deterministic
     if rules is not None and subject.model.deterministic and subject.model.deterministic.value:
         said = subject.model.deterministic
         for item in rules.env:
