@@ -130,4 +130,4 @@ def test_the_pages_projects_compile() -> None:
     assert {plan.name for plan in result.plans} == {"qwen3-8b", "acme", "toy"}
     wrapper = result.artifacts["toy/bash/serve.sh"].decode()
     assert "\n  --bind 0.0.0.0\n" in wrapper
-    assert "\nulimit -n 65536\n" in wrapper
+    assert "\n    ulimit -n 65536\n    exec" in wrapper

@@ -149,6 +149,28 @@ def test_every_flag_is_explained(wrapper: Path) -> None:
             assert is_need or key.replace("-", "_").startswith(said) or said in source, flag
 
 
+def test_lines_of_infer_plans_name_their_own_setting() -> None:
+    """A line `key: value` that a setting made is of that setting's name."""
+    from servec.diag.findings import Findings
+    from servec.pipeline import run
+    from servec.source.files import Files, Folder
+
+    findings = Findings()
+    artifacts = run(Files(Folder(ROOT), findings), findings).artifacts
+    plans = next(item for item in artifacts if item.path == "infer_plans.yaml")
+    traced = 0
+    for number, line in enumerate(plans.text.splitlines(), 1):
+        trace = plans.traces.get(number)
+        if trace is None or trace.setting is None or line.strip().startswith("count:"):
+            continue
+        name = trace.setting.winner.knob.removeprefix("topology.")
+        key = line.split(":")[0].strip()
+        if line.startswith("        ") and ":" in line and not line.startswith("          "):
+            assert key in (name, trace.setting.winner.name), (number, line)
+            traced += 1
+    assert traced > 60
+
+
 def _systemd() -> bool:
     return shutil.which("systemd-analyze") is not None
 

@@ -12,6 +12,7 @@ from servec.ir import decl
 from servec.ir.artifact import Artifact
 from servec.ir.launch import Launch
 from servec.ir.plan import Plan
+from servec.ir.program import Program
 from servec.passes import bind, declare, expand, gate, layer, lower, parse, require
 from servec.source.files import Files
 
@@ -25,6 +26,7 @@ class Compiled:
     """What one run came to. With an error among the findings nothing of it may be written."""
 
     project: decl.Project
+    program: Program
     plans: tuple[Plan, ...] = ()
     launches: tuple[Launch, ...] = ()
     artifacts: tuple[Artifact, ...] = field(default=())
@@ -60,9 +62,9 @@ def run(
     )  # -> held against versions, the site and safety
     observe("gate", plans)
     if findings.errors:
-        return Compiled(sources.project, plans)
+        return Compiled(sources.project, program, plans)
     launches = lower.run(plans, sources.project)  # -> argv and environment
     observe("lower", launches)
     artifacts = emit.run(launches, sources.project, files, findings)  # -> files
     observe("emit", artifacts)
-    return Compiled(sources.project, plans, launches, artifacts)
+    return Compiled(sources.project, program, plans, launches, artifacts)

@@ -4,7 +4,7 @@ shipped ones only when something asks for them."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -160,18 +160,26 @@ class Catalog:
         self.findings.add(codes.BAD_VERSION, text.span, text=text.value, what=what, advice=advice)
 
     def model_facts(self, checkpoint: str) -> Map | None:
-        """A catalogued model's facts: catalogs/models/<organisation>.yaml, by checkpoint."""
-        organisation, slash, _ = checkpoint.partition("/")
-        if not slash or not organisation:
-            return None
-        folder = re.sub(r"[^a-z0-9.-]", "-", organisation.lower())
-        for mark in ("", MARK):
-            path = f"{mark}catalogs/models/{folder}.yaml"
-            node = self.files.node(path) if self.files.exists(path) else None
-            facts = node.get(checkpoint) if isinstance(node, Map) else None
+        """A catalogued model's facts, by checkpoint; the project's own before shipped ones."""
+        for models in self._organisation(checkpoint):
+            facts = models.get(checkpoint)
             if isinstance(facts, Map):
                 return facts
         return None
+
+    def checkpoints_beside(self, checkpoint: str) -> list[str]:
+        """The catalogued checkpoints of the same organisation."""
+        return [name for models in self._organisation(checkpoint) for name in models.entries]
+
+    def _organisation(self, checkpoint: str) -> Iterator[Map]:
+        """catalogs/models/<organisation>.yaml of a hub id."""
+        organisation, slash, _ = checkpoint.partition("/")
+        folder = re.sub(r"[^a-z0-9.-]", "-", organisation.lower())
+        for mark in ("", MARK) if slash and organisation else ():
+            path = f"{mark}catalogs/models/{folder}.yaml"
+            node = self.files.node(path) if self.files.exists(path) else None
+            if isinstance(node, Map):
+                yield node
 
     def _table(self, name: str, of: type[Any]) -> dict[str, Any]:
         """A catalogue's entries by key: the project's own replace shipped ones."""

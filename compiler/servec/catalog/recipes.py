@@ -63,14 +63,16 @@ class RecipeTable:
         self.by_name[name] = recipe
         self.by_family.setdefault(family, []).append(recipe)
 
-    def family(self, architecture: str, checkpoint: str) -> str | None:
-        """The family of an architecture; where several families share it, of the name."""
-        for known, part, family in self.architectures:
-            if known.value == architecture and (
-                not part or _squeezed(part) in _squeezed(checkpoint)
-            ):
-                return family
-        return None
+    def families(self, architecture: str, checkpoint: str) -> list[str]:
+        """The families of an architecture, the project's own first; a family that shares it with
+        others is one only where the checkpoint's name says so."""
+        found = [
+            family
+            for known, part, family in self.architectures
+            if known.value == architecture
+            and (not part or _squeezed(part) in _squeezed(checkpoint))
+        ]
+        return list(dict.fromkeys(found))
 
     def match(self, family: str, billions: float) -> knowledge.Recipe | None:
         """The family's recipe for a size, or None."""

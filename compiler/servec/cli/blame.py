@@ -21,7 +21,7 @@ def command(model: str, project: str, sets: tuple[str, ...], strict: bool, style
     session = Session(project, sets, strict, style)
     done = session.compile()
     if done is not None:
-        for launch in launches_of(model, done.launches, session.findings):
+        for launch in launches_of(model, done, session):
             click.echo("\n".join(_lines(launch)))
     return session.close(Severity.ERROR)  # warnings are told by `build`
 
@@ -46,7 +46,7 @@ def _lines(launch: Launch) -> Iterator[str]:
         (
             setting.winner.origin,
             setting.winner.rank.words,
-            f"({setting.knob.removeprefix('topology.')} = {shown(setting.value)}, no flag needed)",
+            f"({setting.knob.removeprefix('topology.')} = {shown(setting.value)}, no flag)",
         )
         for setting in launch.plan.settings
         if setting.knob not in flagged

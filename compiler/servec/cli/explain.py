@@ -18,7 +18,7 @@ CODE = re.compile(r"SV[0-9]{4}\Z", re.IGNORECASE)
 PLACE = re.compile(r"(?P<path>.+):(?P<line>[0-9]+)\Z")
 
 
-@click.command("explain")
+@click.command("explain", context_settings={"ignore_unknown_options": True})
 @click.argument("what")
 @click.argument("knob", required=False)
 @project_options
@@ -46,7 +46,7 @@ def command(
     else:
         from servec.cli.named import launches_of
 
-        for launch in launches_of(what, done.launches, session.findings):
+        for launch in launches_of(what, done, session):
             _knob(session, launch, knob)
     return session.close(Severity.ERROR)  # warnings are told by `build`
 
@@ -80,6 +80,11 @@ def _knob(session: Session, launch: Launch, name: str | None) -> None:
     if setting is not None:
         click.echo("\n".join([subject_line(plan.subject), *setting_lines(setting)]))
         return
+    said = plan.subject.model.said.get(word)
+    if said is not None and session.files is not None:
+        line = (session.files.line(said.file, said.line) or "").strip()
+        click.echo("\n".join([subject_line(plan.subject), f"  {line}  {said}"]))
+        return
     known = [item.knob.removeprefix("topology.") for item in plan.settings]
     session.findings.add(
         codes.NO_SUCH_NAME,
@@ -109,7 +114,7 @@ def _line(
         return
     lines = artifact.text.splitlines()
     if not 1 <= line <= len(lines):
-        problem, advice = f"the file has {len(lines)} lines", "add one of them as `:LINE`"
+        problem, advice = f"there is no line {line}", f"name one from 1 to {len(lines)} as `:LINE`"
         session.findings.add(
             codes.STALE_LINE, None, path=path, line=line, problem=problem, advice=advice
         )
@@ -126,7 +131,7 @@ def _line(
     if trace is not None and trace.setting is not None:
         click.echo("\n".join(setting_lines(trace.setting)))
     else:
-        click.echo(f"  {trace.origin.where if trace else 'this line is the same for every plan'}")
+        click.echo(f"  {trace.origin.where if trace else 'servec writes this line itself'}")
 
 
 def _find(artifacts: tuple[Artifact, ...], path: Path, folder: Path) -> Artifact | None:

@@ -181,6 +181,16 @@ OTHER_IMAGE = Code(
     "the image is one of engine `{theirs}`, the model is served by `{engine}`",
     "give an image of `{engine}`",
 )
+OTHER_PRECISION = Code(
+    "SV0321", WARNING, "precision is not the weights'",
+    "`precision: {said}`, but the weights of `{checkpoint}` are {facts}",
+    "leave `precision:` out, or quantize while loading with the engine's `quantization` parameter",
+)
+NO_FORMAT = Code(
+    "SV0322", WARNING, "accelerator lacks the number format",
+    "{accelerator} does not compute in {precision}",
+    "take another accelerator, or set the engine's `dtype` to one of: {formats}",
+)
 
 # --- 04: layers ----------------------------------------------------------------------------------
 TWO_VALUES = Code(
@@ -227,7 +237,8 @@ LOCKED_ENV = Code(
 SECRET = Code(
     "SV0604", ERROR, "secret in a source",
     "`{name}` is a secret: it would stand in the sources and in what is made from them",
-    "leave it out here and give it where the server runs", conceal=True,
+    "leave it out here: on a host write it to the server's EnvironmentFile, on a cluster to a "
+    "Secret that an overlay adds", conceal=True,
 )
 BAD_ENV_NAME = Code(
     "SV0605", ERROR, "not an environment name", "`{name}` cannot name an environment variable",
@@ -282,12 +293,12 @@ NO_SUCH_NAME = Code("SV0902", ERROR, "unknown name", "there is no {what} `{name}
 STALE_LINE = Code(
     "SV0903", ERROR, "nothing to explain here", "`{path}:{line}`: {problem}", "{advice}",
 )
+NO_SPECS = Code(
+    "SV0904", WARNING, "no models", "no spec declares a model to serve", "add one under {folders}",
+)
 NO_SPEC_FOLDER = Code(
     "SV0905", ERROR, "folder of specs is missing", "there is no folder `{folder}` in the project",
     "make it, or name the right one in servec.yaml under `specs:`",
-)
-NO_SPECS = Code(
-    "SV0904", WARNING, "no models", "no spec declares a model to serve", "add one under {folders}",
 )
 
 BY_NUMBER: dict[str, Code] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from jinja2 import DictLoader, TemplateError, TemplateSyntaxError
+from jinja2 import DictLoader, TemplateError, TemplateNotFound, TemplateSyntaxError
 from jinja2.runtime import StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -51,19 +51,29 @@ class Wrappers:
     def render(self, launch: Launch) -> Artifact | None:
         """serve.sh of a launch, or None with a finding where the engine's template is broken."""
         path = launch.plan.subject.engine.wrapper
-        argv = [INDENT + quoted(group.words) for group in launch.command]
+        argv = [INDENT + quoted(group.words) for group in launch.host_command]
         exports = [f"export {item.name}={quote(item.value)}" for item in launch.env]
         try:
             if path not in self._texts:
                 self._templates  # noqa: B018  (the frame is read first)
                 self._texts[path] = self.files.text(path) or ""
-            text = self._templates.get_template(path).render(
+            template = self._templates.get_template(path)
+            strange = set(template.blocks) - set(self._templates.get_template(FRAME).blocks)
+            if strange:
+                known = ", ".join(self._templates.get_template(FRAME).blocks)
+                problem = f"the frame has no block `{min(strange)}`; it has {known}"
+                self._broken(launch, 1, problem)
+                return None
+            text = template.render(
                 header=header(launch.plan),
                 model=launch.plan.name,
                 argv="\n".join(argv),
                 exports="\n".join(exports),
                 names=[quote(variable.name) for variable in launch.env],
             )
+        except TemplateNotFound as error:
+            self._broken(launch, 1, f"there is no template `{error.name}`; the frame is {FRAME}")
+            return None
         except TemplateError as error:
             line = error.lineno if isinstance(error, TemplateSyntaxError) else 1
             self._broken(launch, line, str(error))
@@ -83,7 +93,7 @@ class Wrappers:
             return None
         traces = {
             start + index: Trace(group.setting, group.origin)
-            for index, group in enumerate(launch.command)
+            for index, group in enumerate(launch.host_command)
         }
         if exports:
             first = _line_of(text, exports)

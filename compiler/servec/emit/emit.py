@@ -15,11 +15,11 @@ from servec.emit.plan_json import plan_json
 from servec.emit.plans import infer_plans
 from servec.ir import decl
 from servec.ir.artifact import Artifact
+from servec.ir.decl import TARGETS
 from servec.ir.launch import Launch
 from servec.source.files import Files
 
 MANIFEST = "MANIFEST.sha256"
-TARGETS = ("bash", "systemd", "kubernetes")
 
 
 def run(
@@ -64,4 +64,4 @@ def _of_model(
 
 def _targets(launch: Launch, project: decl.Project) -> set[str]:
     named = launch.plan.subject.model.targets or project.targets
-    return {target.value for target in named} or set(TARGETS)
+    return {target.value for target in named} or set(TARGETS.words)

@@ -46,14 +46,18 @@ def _selector(launch: Launch) -> dict[str, Tree]:
 
 
 def _deployment(launch: Launch, site: decl.KubernetesSite | None) -> dict[str, Tree]:
-    replicas = launch.plan.setting("topology.replicas")
-    count = launch.plan.topology.replicas
+    name = launch.plan.subject.model.name
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": launch.plan.name, "labels": _labels(launch)},
+        "metadata": {
+            "name": _traced(launch.plan.name, None, Origin(name.span, "", "the model's name")),
+            "labels": _labels(launch),
+        },
         "spec": {
-            "replicas": _traced(count, replicas, None) if replicas else count,
+            "replicas": _of_topology(
+                launch, "replicas", launch.plan.topology.replicas, "one unless told otherwise"
+            ),
             "selector": {"matchLabels": _selector(launch)},
             # GPUs have no spare: a new server starts where an old one has gone.
             "strategy": {
@@ -106,8 +110,9 @@ def _container(launch: Launch, site: decl.KubernetesSite | None) -> dict[str, Tr
             }
             for variable in launch.env
         ]
-    gpus: dict[str, Tree] = {resource: str(launch.plan.topology.gpus)}
-    container["ports"] = [{"name": "http", "containerPort": launch.port}]
+    count = str(launch.plan.topology.gpus)
+    gpus: dict[str, Tree] = {resource: _of_topology(launch, "tp", count, "tp · pp · dp GPUs")}
+    container["ports"] = [{"name": "http", "containerPort": _port(launch)}]
     container["resources"] = {"requests": gpus, "limits": gpus}
     container |= _probes(launch)
     container["securityContext"] = {
@@ -121,7 +126,10 @@ def _container(launch: Launch, site: decl.KubernetesSite | None) -> dict[str, Tr
 
 def _probes(launch: Launch) -> dict[str, Tree]:
     """The port opens after the load, so only the start-up probe waits for it."""
-    get: dict[str, Tree] = {"httpGet": {"path": launch.health_path, "port": "http"}}
+    health = launch.plan.subject.engine.serve.health.path
+    origin = Origin(health.span, "", f"health of {launch.plan.subject.engine.name}")
+    path = _traced(launch.health_path, None, origin)
+    get: dict[str, Tree] = {"httpGet": {"path": path, "port": "http"}}
     timeout = {"timeoutSeconds": launch.health_timeout_seconds}
     period = PROBE_SECONDS
     return {
@@ -148,7 +156,7 @@ def _service(launch: Launch) -> dict[str, Tree]:
         "metadata": {"name": launch.plan.name, "labels": _labels(launch)},
         "spec": {
             "selector": _selector(launch),
-            "ports": [{"name": "http", "port": launch.port, "targetPort": "http"}],
+            "ports": [{"name": "http", "port": _port(launch), "targetPort": "http"}],
         },
     }
 
@@ -159,9 +167,19 @@ def _kustomization(site: decl.KubernetesSite | None) -> dict[str, Tree]:
         "kind": "Kustomization",
     }
     if site and site.namespace:
-        tree["namespace"] = site.namespace.value
+        origin = Origin(site.namespace.span, "")
+        tree["namespace"] = _traced(site.namespace.value, None, origin)
     tree["resources"] = ["deployment.yaml", "service.yaml"]
     return tree
+
+
+def _of_topology(launch: Launch, key: str, value: str | int, rule: str) -> Traced:
+    setting = launch.plan.setting(f"topology.{key}")
+    return _traced(value, setting, None if setting else Origin(None, "", rule))
+
+
+def _port(launch: Launch) -> Traced:
+    return _traced(launch.port, launch.plan.setting("port"), None)
 
 
 def _traced(value: str | int, setting: Setting | None, origin: Origin | None) -> Traced:

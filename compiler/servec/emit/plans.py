@@ -14,7 +14,7 @@ from servec.emit.header import GENERATED
 from servec.ir.artifact import Artifact, Trace
 from servec.ir.launch import Launch
 from servec.ir.plan import REQUIREMENTS, Plan
-from servec.ir.setting import Group, Rank, Setting
+from servec.ir.setting import Group, Origin, Rank, Setting
 from servec.source.located import Plain
 from servec.source.scalars import canonical_float
 
@@ -27,13 +27,11 @@ NOT_TEXT = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null
 
 
 def infer_plans(launches: Iterable[Launch]) -> Artifact:
-    lines = HEADER.splitlines()
-    traces: dict[int, Trace] = {}
     plans = [launch.plan for launch in launches]
-    lines.append("models:" if plans else "models: {}")
+    out = _Lines([*HEADER.splitlines(), "models:" if plans else "models: {}"])
     for plan in plans:
-        _model(plan, lines, traces)
-    return Artifact(PATH, "\n".join(lines) + "\n", traces=traces)
+        _model(plan, out)
+    return Artifact(PATH, "\n".join(out.lines) + "\n", traces=out.traces)
 
 
 def engine_params(plan: Plan) -> list[Setting]:
@@ -50,57 +48,55 @@ def _is_parameter(setting: Setting) -> bool:
     return winner.rank > Rank.DERIVED or setting.group is Group.ENGINE
 
 
-def _model(plan: Plan, lines: list[str], traces: dict[int, Trace]) -> None:
+def _model(plan: Plan, out: _Lines) -> None:
     subject, topology = plan.subject, plan.topology
-    assert subject.model.checkpoint is not None
-    deterministic = subject.model.deterministic
-    lines += [
-        f"  {_key(plan.name)}:",
-        *_entry("checkpoint", subject.model.checkpoint.value, 2),
-        *_entry("backend", subject.engine.name, 2),
-        "    assignments:",
-        "    - role: full",
-        "      devices:",
-        f"        count: {topology.gpus}",
-        "        gpu_model: null",
-        "        host: localhost",
-        "      topology:",
-        *_traced_topology(plan, len(lines) + 10, traces),
-        f"      replicas: {topology.replicas}",
-    ]
-    parameters = engine_params(plan)
-    lines.append("      engine_params:" if parameters else "      engine_params: {}")
-    for setting in parameters:
-        winner = setting.winner
-        traces[len(lines) + 1] = Trace(setting, setting.winner.origin)
-        lines += _entry(winner.name, winner.written, 4)
-    lines += [
-        "      scaling: null",
-        "    attachments: []",
-        f"    deterministic: {_word(bool(deterministic and deterministic.value))}",
-        "    seed: 0",
-    ]
-    values = {need.requirement: need.value for need in plan.needs}
-    if values:
-        lines.append("    serving_requirements:")
-        lines += [f"      {name}: {_word(values[name])}" for name in REQUIREMENTS if name in values]
-
-
-def _traced_topology(plan: Plan, first: int, traces: dict[int, Trace]) -> list[str]:
-    topology = plan.topology
-    values: list[tuple[str, Plain]] = [
-        ("tp", topology.tp),
-        ("dp", topology.dp),
-        ("pp", topology.pp),
-        ("ep", topology.ep),
-        ("enable_dp_attention", topology.enable_dp_attention),
-        ("cp", topology.cp),
-    ]
-    for index, (key, _) in enumerate(values):
+    model, tp = subject.model, plan.setting("topology.tp")
+    assert model.checkpoint is not None
+    deterministic = bool(model.deterministic and model.deterministic.value)
+    out.add([f"  {_key(plan.name)}:"], Origin(model.name.span, ""))
+    out.add(_entry("checkpoint", model.checkpoint.value, 2), Origin(model.checkpoint.span, ""))
+    engine = Origin(model.engine.span if model.engine else None, "", "the model's engine")
+    out.add(_entry("backend", subject.engine.name, 2), engine)
+    out.add(["    assignments:", "    - role: full", "      devices:"])
+    out.add([f"        count: {topology.gpus}"], tp, rule="tp · pp · dp GPUs")
+    out.add(["        gpu_model: null", "        host: localhost", "      topology:"])
+    for key in ("tp", "dp", "pp", "ep", "enable_dp_attention", "cp"):
         setting = plan.setting(f"topology.{key}")
-        if setting is not None:
-            traces[first + index] = Trace(setting, setting.winner.origin)
-    return [f"        {key}: {_word(value)}" for key, value in values]
+        line = f"        {key}: {_word(getattr(topology, key))}"
+        out.add([line], setting, rule="not used unless told otherwise")
+    replicas = plan.setting("topology.replicas")
+    out.add([f"      replicas: {topology.replicas}"], replicas, rule="one unless told otherwise")
+    parameters = engine_params(plan)
+    out.add(["      engine_params:" if parameters else "      engine_params: {}"])
+    for setting in parameters:
+        out.add(_entry(setting.winner.name, setting.winner.written, 4), setting)
+    out.add(["      scaling: null", "    attachments: []"])
+    said = Origin(model.deterministic.span if model.deterministic else None, "", "`deterministic:`")
+    out.add([f"    deterministic: {_word(deterministic)}"], said)
+    out.add(["    seed: 0"], rule="the plan's own seed, whatever a parameter says")
+    if plan.needs:
+        out.add(["    serving_requirements:"])
+    for need in sorted(plan.needs, key=lambda need: REQUIREMENTS.index(need.requirement)):
+        out.add([f"      {need.requirement}: {_word(need.value)}"], Origin(need.span, ""))
+
+
+class _Lines:
+    """The lines of the file, and what each came from."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+        self.traces: dict[int, Trace] = {}
+
+    def add(self, lines: list[str], of: Setting | Origin | None = None, *, rule: str = "") -> None:
+        """Add lines that came from a setting or an origin, or else from a rule, if any."""
+        origin = of.winner.origin if isinstance(of, Setting) else of
+        setting = of if isinstance(of, Setting) else None
+        if origin is None and rule:
+            origin = Origin(None, "", rule)
+        for line in lines:
+            self.lines.append(line)
+            if origin is not None:
+                self.traces[len(self.lines)] = Trace(setting, origin)
 
 
 def _entry(key: str, value: Plain, depth: int) -> list[str]:

@@ -61,10 +61,21 @@ def unit(launch: Launch, site: decl.SystemdSite | None) -> Artifact:
     )
     comments = header(plan)
     text = print_unit(comments, sections)
-    trace = Trace(None, Origin(site.span if site else None, "", "how servec writes units"))
-    lines = range(len(comments) + 1, text.count("\n") + 1)
+    places = {
+        "User": site and site.user,
+        "EnvironmentFile": site and site.environment,
+        "ExecStart": site and site.folder,
+        "Description": plan.subject.model.name,
+    }
+    traces = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        key = line.partition("=")[0]
+        if key in places:
+            place = places[key]
+            rule = "" if place else "unless servec.yaml says otherwise under `systemd:`"
+            traces[number] = Trace(None, Origin(place.span if place else None, "", rule))
     path = f"{plan.name}/systemd/{plan.name}.service"
-    return Artifact(path, text, traces=dict.fromkeys(lines, trace))
+    return Artifact(path, text, traces=traces)
 
 
 # What a GPU server can do without. Left alone on purpose: PrivateDevices hides the GPUs,

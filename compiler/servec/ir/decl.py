@@ -130,18 +130,22 @@ class Model:
     engine_version: At[str] | None = key(VERSION, "the engine's version, where no image says it")
     hardware: At[str] | None = key(TEXT, "accelerator key, product string or instance type")
     gpus: At[int] | None = key(GPUS, "GPUs of one node and one replica")
-    nodes: At[int] | None = key(GPUS, "nodes of one replica; 1 unless said")
+    nodes: At[int] | None = key(GPUS, "nodes of one replica; more than 1 is not lowered yet")
     precision: At[str] | None = key(PRECISION, "of the weights; read from the model's facts")
     recipe: At[str] | None = key(TEXT, "a recipe's name, or `none`; family and size decide")
     topology: Topology | None = key(Record(Topology), "how a replica is spread over GPUs")
-    role: At[str] | None = key(Choice(("full", "prefill", "decode")), "`full` unless said")
+    role: At[str] | None = key(
+        Choice(("full", "prefill", "decode")), "`full`; the others are not lowered yet"
+    )
     workload: Workload | None = key(Record(Workload), "what it is expected to carry")
     deterministic: At[bool] | None = key(Bool(), "equal answers to equal requests")
     overrides: Map | None = key(Parameters(), "engine parameters that beat the recipe's")
     env: tuple[Item[At[str]], ...] = key(MapOf(Text()), "environment of the server")
-    speculative: Speculative | None = key(Record(Speculative), "speculative decoding")
-    adapters: tuple[Adapter, ...] = key(ListOf(Record(Adapter)), "LoRA adapters")
-    features: Map | None = key(Parameters(), "the engine's own toggles, of its manifest")
+    speculative: Speculative | None = key(
+        Record(Speculative), "speculative decoding; not lowered yet"
+    )
+    adapters: tuple[Adapter, ...] = key(ListOf(Record(Adapter)), "LoRA adapters; not lowered yet")
+    features: Map | None = key(Parameters(), "toggles of its manifest; not lowered yet")
     targets: tuple[At[str], ...] = key(ListOf(TARGETS), "what to write; the project's unless said")
     base: At[str] | None = key(TEXT, "another model whose server this one shares")
     endpoint: At[str] | None = key(TEXT, "somebody else's server: no plan")

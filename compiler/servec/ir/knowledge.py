@@ -48,6 +48,7 @@ class KnownIssue:
     engine: At[str] | None = key(TEXT, "the engine that it is seen with")
     versions: At[str] | None = key(RANGE, "the engine's versions that have it")
     deterministic: At[bool] | None = key(Bool(), "only with `deterministic: true`")
+    parameters: Map | None = key(Parameters(), "only while these parameters have these values")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

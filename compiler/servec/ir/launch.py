@@ -34,10 +34,14 @@ class Variable(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One process of a plan's only shard. Ports and paths are what every artifact speaks of."""
+    """One process of a plan's only shard. Ports and paths are what every artifact speaks of.
+
+    `command` is the engine's own, as its image has it; on a host the site may name another program.
+    """
 
     plan: Plan
     command: tuple[Words, ...]
+    host_program: Words | None
     env: tuple[Variable, ...]
     port: int
     served_name: str
@@ -45,5 +49,13 @@ class Launch:
     health_timeout_seconds: int
 
     @property
+    def host_command(self) -> tuple[Words, ...]:
+        """The command of a host."""
+        if self.host_program is None:
+            return self.command
+        return (self.host_program, *self.command[1:])
+
+    @property
     def argv(self) -> tuple[str, ...]:
+        """The words of the command, as a container runs them."""
         return tuple(word for group in self.command for word in group.words)

@@ -8,6 +8,7 @@ qwen3-8b: {engine: vllm, image: vllm/vllm-openai:v0.29.0, hardware: NVIDIA H100 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
@@ -23,6 +24,8 @@ from servec.source.located import At, Span
 BASE_KEYS = ("type",)
 """What a model without a server of its own may say beside `base` or `endpoint`."""
 AXES = ("hardware", "engine", "image", "engine_version", "precision", "type")
+Models = dict[str, tuple[decl.Model, str]]
+"""Models by name, each with the file that it stands in."""
 PLAN_NAME_CHARACTERS = 63  # a DNS-1123 label (RFC 1123; Kubernetes object names)
 
 
@@ -49,16 +52,20 @@ def run(sources: decl.Sources, catalog: Catalog, findings: Findings) -> Program:
             if subject is not None:
                 variants.append(subject)
         servers.append(Server(model, tuple(variants), tuple(demands.get(name, ()))))
-    return Program(tuple(servers))
+    return Program(tuple(servers), tuple(_others(models, roots)))
+
+
+def _others(models: Models, roots: dict[str, str | None]) -> Iterator[tuple[str, str | None]]:
+    for name in sorted(models):
+        root = roots[name]
+        if _kind(models[name][0]) and root is not None:
+            yield name, None if models[root][0].endpoint else root
 
 
 def _check_site(sources: decl.Sources, catalog: Catalog) -> None:
     for item in sources.project.engines:
         if item.key.value not in catalog.engine_names:
             catalog.unknown_engine(item.key)
-
-
-Models = dict[str, tuple[decl.Model, str]]
 
 
 def _index(sources: decl.Sources, findings: Findings) -> Models:

@@ -166,7 +166,7 @@ class Binder:
                     has=instance.gpus.value,
                     reason="`gpus` says so",
                 )
-            gpus = gpus or instance.gpus.value
+            gpus = min(gpus or instance.gpus.value, instance.gpus.value)
         if accelerator is None:
             self.catalog.unknown_accelerator(model.hardware)
             return None
@@ -221,20 +221,22 @@ class Binder:
             advice = "give `config:` with the config.json, or pin a recipe with `recipe:`"
             self.no_fact(model, "architecture", advice)
             return None
-        family = table.family(facts.architecture, f"{_name_of(facts)} {place.value}")
-        if family is None:
+        families = table.families(facts.architecture, f"{_name_of(facts)} {place.value}")
+        if not families:
             what = f"`{facts.architecture}`"
             self.findings.add(codes.NO_FAMILY, place.span, what=what)
             return None
         if facts.billions is None:
             self.no_fact(model, "size", "pin a recipe with `recipe:`")
             return None
-        found = table.match(family, facts.billions)
-        if found is None:
-            ranges, size = table.ranges(family), f"{facts.billions:g}"
-            self.findings.add(codes.NO_RECIPE, place.span, family=family, size=size, ranges=ranges)
-            return None
-        return found, f"family {family}, {facts.billions:.3g}B ({facts.size_source})"
+        for family in families:
+            found = table.match(family, facts.billions)
+            if found is not None:
+                return found, f"family {family}, {facts.billions:.3g}B ({facts.size_source})"
+        family, size = families[0], f"{facts.billions:g}"
+        ranges = table.ranges(family)
+        self.findings.add(codes.NO_RECIPE, place.span, family=family, size=size, ranges=ranges)
+        return None
 
     def unknown_recipe(self, name: At[str]) -> None:
         names = ["none", *self.catalog.recipes.by_name]
@@ -271,9 +273,16 @@ class Binder:
     def no_fact(self, model: decl.Model, fact: str, advice: str) -> None:
         """Tell that a fact is missing."""
         place = model.checkpoint or model.name
-        checkpoint = place.value
+        near = None
+        if model.config is None and fact == "architecture":
+            near = nearest(place.value, self.catalog.checkpoints_beside(place.value))
         self.findings.add(
-            codes.MISSING_FACT, place.span, fact=fact, checkpoint=checkpoint, advice=advice
+            codes.MISSING_FACT,
+            place.span,
+            fact=fact,
+            checkpoint=place.value,
+            advice=advice,
+            suggestion=near,
         )
 
 

@@ -15,9 +15,10 @@ from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.ir import decl, knowledge
 from servec.ir.plan import Plan
+from servec.ir.setting import Rank, same
 from servec.ir.site import gpu_resource
-from servec.passes.gate_settings import settings
-from servec.source.located import At, Span
+from servec.passes.gate_settings import is_credential, settings
+from servec.source.located import At, Span, plain
 
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 SECRET_ENV = re.compile(
@@ -33,6 +34,7 @@ def run(plans: tuple[Plan, ...], project: decl.Project, findings: Findings) -> t
         _known_issues(plan, findings)
         settings(plan, findings)
         _environment(plan, findings)
+        _precision(plan, findings)
         _parallelism(plan, findings)
         _kubernetes(plan, project, findings)
     return plans
@@ -86,6 +88,10 @@ def _concerns(known: knowledge.KnownIssue, plan: Plan) -> bool:
         return False
     if known.deterministic and known.deterministic.value and not _is_deterministic(plan):
         return False
+    for entry in known.parameters.entries.values() if known.parameters else ():
+        setting = plan.setting(entry.key.value)
+        if setting is None or not same(setting.value, plain(entry.value)):
+            return False
     version = subject.version.version
     return known.versions is None or version is None or in_range(version, known.versions.value)
 
@@ -104,7 +110,7 @@ def _environment(plan: Plan, findings: Findings) -> None:
         name, value = item.key.value, item.value.value
         if not ENV_NAME.match(name):
             findings.add(codes.BAD_ENV_NAME, item.key.span, name=name)
-        elif name in engine.secret_env or SECRET_ENV.match(name):
+        elif name in engine.secret_env or SECRET_ENV.match(name) or is_credential(value):
             findings.add(codes.SECRET, item.key.span, name=name)
         elif name in required and required[name] != value:
             said = subject.model.deterministic
@@ -116,6 +122,31 @@ def _environment(plan: Plan, findings: Findings) -> None:
             problem, advice = "a variable cannot hold the character NUL", "take it out"
             span = item.value.span
             findings.add(codes.UNREPRESENTABLE, span, knob=name, problem=problem, advice=advice)
+
+
+def _precision(plan: Plan, findings: Findings) -> None:
+    """The weights' own precision, and what the accelerator computes in."""
+    subject = plan.subject
+    said, facts = subject.model.precision, subject.facts.precision
+    if said and facts and said.value != facts and plan.setting("quantization") is None:
+        checkpoint = subject.model.checkpoint.value if subject.model.checkpoint else ""
+        span, said_value = said.span, said.value
+        findings.add(
+            codes.OTHER_PRECISION, span, said=said_value, checkpoint=checkpoint, facts=facts
+        )
+    formats = [item.value for item in subject.accelerator.formats]
+    dtype = subject.engine.serve.dtype
+    overridden = (
+        dtype and (setting := plan.setting(dtype.value)) and (setting.winner.rank >= Rank.OVERRIDE)
+    )
+    if subject.precision == "bf16" and formats and "bf16" not in formats and not overridden:
+        findings.add(
+            codes.NO_FORMAT,
+            (subject.model.hardware or subject.model.name).span,
+            accelerator=subject.accelerator.name.value,
+            precision=subject.precision,
+            formats=", ".join(formats),
+        )
 
 
 def _parallelism(plan: Plan, findings: Findings) -> None:
@@ -151,6 +182,6 @@ def _kubernetes(plan: Plan, project: decl.Project, findings: Findings) -> None:
         where = f"accelerator `{subject.accelerator.name.value}`"
         findings.add(codes.MISSING_KEY, span, where=where, key="gpu_resource", advice=advice)
     # A Service's name is a DNS-1035 label: it begins with a letter.
-    if not re.match(r"[a-z]", plan.name):
+    if re.match(r"[0-9]", plan.name):
         what, limit, place = "a Kubernetes Service", decl.NAME_CHARACTERS, subject.model.name
         findings.add(codes.BAD_NAME, place.span, name=plan.name, what=what, limit=limit)

@@ -20,6 +20,18 @@ from servec.source.located import Plain
 PARAMETER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.]*\Z")
 
 
+CREDENTIAL = re.compile(
+    r"hf_[A-Za-z0-9]{20,}|sk-[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|"
+    r"AKIA[0-9A-Z]{16}|xox[abprs]-[A-Za-z0-9-]{10,}|glpat-[A-Za-z0-9_-]{20,}|nvapi-[\w-]{20,}"
+)
+"""Forms of tokens that their issuers give a prefix, so that they can be found."""
+
+
+def is_credential(value: Plain) -> bool:
+    """Whether a text holds what looks like a token, under whatever name."""
+    return any(CREDENTIAL.search(text) for text in _texts(value))
+
+
 def settings(plan: Plan, findings: Findings) -> None:
     """Findings about a plan's settings, at most one a setting."""
     engine = plan.subject.engine.at(plan.subject.version.version)
@@ -37,7 +49,7 @@ def _judge(setting: Setting, engine: EngineAt, taken: dict[str, str], findings: 
     is_text = isinstance(setting.value, str | list)
     flags = (engine.flag(setting.knob), engine.negative(setting.knob))
     other = next((taken[flag] for flag in flags if flag in taken), None)
-    if setting.knob in engine.secret_flags and is_text:
+    if (setting.knob in engine.secret_flags and is_text) or is_credential(setting.value):
         findings.add(codes.SECRET, span, name=name)
     elif setting.knob in engine.owned:
         advice = f"use `{engine.owned[setting.knob]}` of the spec"

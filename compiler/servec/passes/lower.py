@@ -45,7 +45,8 @@ def _launch(plan: Plan, programs: dict[str, At[str]]) -> Launch:
     assert isinstance(name.value, str)
     return Launch(
         plan=plan,
-        command=tuple(_command(plan, engine, programs.get(subject.engine.name))),
+        command=tuple(_command(plan, engine)),
+        host_program=_host_program(engine, programs.get(subject.engine.name)),
         env=tuple(_environment(plan)),
         port=port.value,
         served_name=name.value,
@@ -54,16 +55,13 @@ def _launch(plan: Plan, programs: dict[str, At[str]]) -> Launch:
     )
 
 
-def _command(plan: Plan, engine: EngineAt, program: At[str] | None) -> Iterator[Words]:
+def _command(plan: Plan, engine: EngineAt) -> Iterator[Words]:
     checkpoint = plan.subject.model.checkpoint
     call, manifest = engine.call, engine.manifest
     assert call is not None
     assert checkpoint is not None
-    first, *rest = (word.value for word in call.program)
     called = Origin(call.program[0].span, "", f"how {manifest.engine.value} is called")
-    if program is not None:
-        called = Origin(program.span, "servec.yaml engines", "the site's own program")
-    yield Words((program.value if program else first, *rest), None, called)
+    yield Words(tuple(word.value for word in call.program), None, called)
     flag = (call.model.value,) if call.model else ()
     path = f"{plan.subject.file} models.{plan.subject.model.name.value}.checkpoint"
     yield Words((*flag, checkpoint.value), None, Origin(checkpoint.span, path))
@@ -73,6 +71,14 @@ def _command(plan: Plan, engine: EngineAt, program: At[str] | None) -> Iterator[
         for setting in plan.settings:
             if setting.group is group:
                 yield from _parameter(setting, engine)
+
+
+def _host_program(engine: EngineAt, program: At[str] | None) -> Words | None:
+    """The site's program in the place of the engine's own, with the words that follow it."""
+    if program is None or engine.call is None:
+        return None
+    rest = (word.value for word in engine.call.program[1:])
+    return Words((program.value, *rest), None, Origin(program.span, "", "the site's own program"))
 
 
 def _own(plan: Plan, engine: EngineAt) -> Iterator[Words]:

@@ -18,7 +18,7 @@ argv=(
   --max-cudagraph-capture-size 2048
   --stream-interval 20
   --enable-prefix-caching
-  --reasoning-parser openai
+  --reasoning-parser openai_gptoss
   --tool-call-parser openai
   --enable-auto-tool-choice
 )

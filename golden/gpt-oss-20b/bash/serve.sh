@@ -21,7 +21,7 @@ argv=(
   --max-cudagraph-capture-size 2048
   --stream-interval 20
   --no-enable-prefix-caching
-  --reasoning-parser openai
+  --reasoning-parser openai_gptoss
   --tool-call-parser openai
   --enable-auto-tool-choice
 )

@@ -14,11 +14,9 @@ argv=(
   --served-model-name llama
   --tensor-parallel-size 2
   --max-model-len 8192
-  --hf-overrides '{"rope_scaling":{"rope_type":"llama3","factor":8.0}}'
+  --override-generation-config '{"temperature":0.6,"top_p":0.9}'
   --allowed-origins '["https://chat.example.com"]'
-  --middleware site.tracing
-  --middleware site.quota
-  --no-enable-auto-tool-choice
+  --no-enable-prefix-caching
 )
 
 case "${1-}" in
