@@ -145,9 +145,8 @@ def _run(case: Case, folder: Path) -> list[str]:
         target.write_bytes(content if isinstance(content, bytes) else content.encode())
     lines: list[str] = []
     for command in case.commands:
-        words = command.removeprefix("$ ")
-        if command.startswith("servec"):
-            words = f"{shlex.quote(sys.executable)} -m {command}"
+        program = f"{shlex.quote(sys.executable)} -m servec "
+        words = re.sub(r"(^|; )servec ", rf"\g<1>{program}", command.removeprefix("$ "))
         done = subprocess.run(
             ["bash", "-c", words],
             cwd=folder,

@@ -127,3 +127,41 @@ def test_a_closed_pipe_is_no_traceback() -> None:
         ["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("redirection", [">&-", "2>&-", ">/dev/full", "</dev/null"])
+def test_odd_streams_are_no_traceback(redirection: str) -> None:
+    for words in ("blame qwen3-8b", "check --format json", "explain SV0201", "--help"):
+        command = f"{sys.executable} -m servec {words} {redirection}"
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert "Traceback" not in done.stderr, command
+        assert done.returncode in (0, 1), command
+
+
+def test_a_folder_that_is_gone_is_no_traceback(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = f"rmdir {gone}; {sys.executable} -m servec build"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=gone, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("sets", "says"),
+    [
+        ("qwen3-8b.x={", "did not find"),
+        ("qwen3-8b.x=a #b", "from `#` on"),
+        ("qwen3-8b.\udcff=1", "characters that no setting has"),
+    ],
+)
+def test_settings_that_are_none(sets: str, says: str) -> None:
+    code, _, err = run("build", "--set", sets)
+    assert code == 1
+    assert "SV0404" in err
+    assert says in err
+    assert "<command line>:2" not in err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -165,7 +166,7 @@ def test_lines_of_infer_plans_name_their_own_setting() -> None:
             continue
         name = trace.setting.winner.knob.removeprefix("topology.")
         key = line.split(":")[0].strip()
-        if line.startswith("        ") and ":" in line and not line.startswith("          "):
+        if re.match(r" {8}[a-z_]+:", line):
             assert key in (name, trace.setting.winner.name), (number, line)
             traced += 1
     assert traced > 60

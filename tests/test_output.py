@@ -124,6 +124,91 @@ def test_links_are_not_followed(project: Path) -> None:
     assert "Traceback" not in out
 
 
+def test_a_linked_folder_leads_nowhere(project: Path) -> None:
+    """A model's folder that is a link: told, and nothing behind it is written or removed."""
+    servec(project, "build")
+    outside = project.parent / f"{project.name}-b"
+    (project / "golden" / "b").rename(outside)
+    (project / "golden" / "b").symlink_to(outside)
+    before = {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()}
+    code, out = servec(project, "check")
+    assert code == 1
+    assert "a link stands at `b`" in out
+    (project / "specs" / "a.yaml").write_text(SPEC.replace("H100-80G", "H200-141G"))
+    assert servec(project, "build")[0] == 1
+    spec = project / "specs" / "a.yaml"
+    spec.write_text("".join(line for line in SPEC.splitlines(keepends=True) if "  b:" not in line))
+    servec(project, "build")
+    assert {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()} == before
+
+
+def test_partial_builds_forget_nothing(project: Path) -> None:
+    """What a partial build leaves alone stays servec's: a later whole build removes it."""
+    servec(project, "build")
+    spec = project / "specs" / "a.yaml"
+    only_a = "".join(line for line in SPEC.splitlines(keepends=True) if "  b:" not in line)
+    spec.write_text(SPEC.replace("H100-80G", "H200-141G"))
+    servec(project, "build", "a")
+    spec.write_text(only_a)
+    servec(project, "build", "a")
+    code, out = servec(project, "build")
+    assert code == 0
+    assert "SV0804" not in out
+    assert not (project / "golden" / "b").exists()
+    assert servec(project, "check") == (0, "")
+
+
+KILLED = """
+import os, sys
+from servec import output
+from servec.cli import run
+left = int(sys.argv[1])
+def counted(function):
+    def wrapped(*args, **kwargs):
+        global left
+        left -= 1
+        if left < 0:
+            os._exit(9)
+        return function(*args, **kwargs)
+    return wrapped
+for name in ("replace", "fchmod", "unlink", "rmdir"):
+    setattr(os, name, counted(getattr(os, name)))
+sys.exit(run(["build"]))
+"""
+
+
+@pytest.mark.parametrize("after", range(0, 24, 3))
+def test_killed_anywhere_then_changed_then_clean(project: Path, after: int) -> None:
+    """Killed after any operation on a file, with other sources before the next build."""
+    servec(project, "build")
+    spec = project / "specs" / "a.yaml"
+    spec.write_text(SPEC.replace("H100-80G", "H200-141G"))
+    subprocess.run(
+        [sys.executable, "-c", KILLED, str(after)], cwd=project, check=False, capture_output=True
+    )
+    spec.write_text("".join(line for line in SPEC.splitlines(keepends=True) if "  b:" not in line))
+    code, out = servec(project, "build")
+    assert code == 0, out
+    assert "SV0804" not in out
+    assert not (project / "golden" / "b").exists()
+    assert servec(project, "check") == (0, "")
+
+
+def test_pipes_and_notes_are_told_and_left(project: Path) -> None:
+    servec(project, "build")
+    golden = project / "golden"
+    os.mkfifo(golden / "extra")
+    (golden / "a" / ".servec-notes").write_text("mine\n")
+    assert "`golden/extra` was not written by servec" in servec(project, "check")[1]
+    (project / "specs" / "a.yaml").write_text(SPEC.replace("H100-80G", "H200-141G"))
+    assert servec(project, "build")[0] == 0
+    assert (golden / "a" / ".servec-notes").exists()
+    (golden / "extra").unlink()
+    (golden / "a" / "plan.json").unlink()
+    os.mkfifo(golden / "a" / "plan.json")
+    assert "something that is no file stands in its place" in servec(project, "check")[1]
+
+
 def test_one_error_and_nothing_is_written(project: Path) -> None:
     (project / "specs" / "b.yaml").write_text("models: {c: {engine: vllm}}\n")
     code, out = servec(project, "build")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,6 +49,17 @@ def test_bash_reads_back(words: list[str]) -> None:
 
 def test_bash_reads_back_every_nasty_word() -> None:
     _bash_reads_back(NASTY)
+
+
+def test_shellcheck_has_nothing_to_say_about_any_word(tmp_path: Path) -> None:
+    script = tmp_path / "a.sh"
+    lines = "\n".join(f"  {quoted([word])}" for word in [*NASTY, "~/x", "a\\\\"])
+    script.write_text(f'#!/usr/bin/env bash\nargv=(\n{lines}\n)\nexec "${{argv[@]}}"\n')
+    shellcheck = Path(sys.executable).parent / "shellcheck"
+    done = subprocess.run(
+        [shellcheck, "-S", "style", script], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == ""
 
 
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8", "POSIX"])

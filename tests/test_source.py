@@ -226,3 +226,18 @@ def test_a_scalar_at_the_root_has_a_place() -> None:
     node, found = read("text\n")
     assert found == []
     assert isinstance(node, At)
+
+
+@pytest.mark.parametrize("name", ["specs/b\nexport EVIL=1\n#.yaml", "specs/\udcff.yaml"])
+def test_names_that_would_break_a_comment_are_refused(name: str) -> None:
+    import servec
+
+    result = servec.compile(tree={name: "models: {}\n", "specs/a.yaml": "models: {}\n"})
+    assert [item.code.number for item in result.findings] == ["SV0112"]
+
+
+def test_a_surrogate_in_memory_is_a_finding() -> None:
+    import servec
+
+    result = servec.compile(tree={"specs/a.yaml": "models: {a: \ud800}\n"})
+    assert [item.code.number for item in result.findings] == ["SV0101"]

@@ -7,10 +7,18 @@ from functools import cached_property
 
 from packaging.version import Version
 
-from servec.catalog.versions import first_that_holds, holds
-from servec.ir.manifest import Call, Manifest, Negatives, RequirementRule, Serve, TopologyFlag
+from servec.catalog.versions import first_that_holds, holds, parse_version
+from servec.ir.manifest import (
+    TOPOLOGY_KEYS,
+    Call,
+    Manifest,
+    Negatives,
+    RequirementRule,
+    Serve,
+    TopologyFlag,
+)
 from servec.ir.topology import Topology
-from servec.source.located import Plain
+from servec.source.located import Plain, plain
 
 OWN_KNOBS = ("host", "port", "served_model_name")
 
@@ -44,7 +52,7 @@ class EngineAt:
         self.serve = serve
         self.version = version
         rules = serve.topology
-        self.topology_spellings = {
+        self.topology_spellings = {key: key for key in TOPOLOGY_KEYS} | {
             name.value: item.key.value for item in rules.spellings for name in item.value
         }
         lists = serve.lists
@@ -66,7 +74,10 @@ class EngineAt:
 
     @cached_property
     def topology_flags(self) -> tuple[TopologyFlag, ...]:
-        return tuple(flag for flag in self.serve.topology.flags if holds(flag, self.version))
+        rules, version = self.serve.topology, self.version
+        if version is None and rules.unknown_as is not None:
+            version = parse_version(rules.unknown_as.value)
+        return tuple(flag for flag in rules.flags if holds(flag, version))
 
     def topology_values(self, topology: Topology) -> Iterator[tuple[TopologyFlag, int]]:
         """The flags of a topology and their values; a flag appears where its value is above 1."""
@@ -127,6 +138,22 @@ class EngineAt:
         if rule is None or not self._has_negative(knob):
             return None
         return "--" + rule.prefix.value + knob.replace("_", "-")
+
+    def kind_of(self, knob: str) -> type[bool] | type[int] | None:
+        """What a parameter's value must be, as far as the rules of requirements tell."""
+        return self._kinds.get(knob)
+
+    @cached_property
+    def _kinds(self) -> dict[str, type[bool] | type[int]]:
+        kinds: dict[str, type[bool] | type[int]] = {}
+        for item in self.serve.requirements:
+            rule = first_that_holds(item.value, self.version)
+            if rule is not None and rule.knob is not None:
+                is_floor = rule.floor is not None and rule.floor.value
+                value = plain(rule.value) if rule.value is not None else True
+                if is_floor or isinstance(value, bool):
+                    kinds[rule.knob.value] = int if is_floor else bool
+        return kinds
 
     def requirement(self, name: str) -> RequirementRule | None:
         """The rule of a requirement at this version, or None where there is none."""

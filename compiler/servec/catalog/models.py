@@ -124,6 +124,8 @@ def _precision(config: Map, dtype: str | None) -> str | None:
     if not isinstance(node, Map):
         return PRECISION_OF_DTYPE.get(dtype or "")
     method = (_text(node, "quant_method") or "").lower()
+    if not node.entries:
+        return PRECISION_OF_DTYPE.get(dtype or "")
     if method == "mxfp4":
         return "mxfp4"
     algorithm = (_text(node, "quant_algo") or "").lower()
@@ -143,6 +145,9 @@ def _weight_bits(quantization: Map) -> tuple[int | None, bool]:
     for key in ("bits", "nbits", "w_bit", "weight_bits"):
         if bits := _integer(quantization, key):
             return bits, False
+    named = re.fullmatch(r"(u?int|float)([0-9]{1,2})", _text(quantization, "weights") or "")
+    if named:
+        return int(named[2]), named[1] == "float"
     groups = quantization.get("config_groups")
     for entry in groups.entries.values() if isinstance(groups, Map) else ():
         weights = entry.value.get("weights") if isinstance(entry.value, Map) else None

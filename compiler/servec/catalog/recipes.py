@@ -54,6 +54,9 @@ class RecipeTable:
     def _add(self, family: str, recipe: knowledge.Recipe, findings: Findings) -> None:
         name = recipe.name.value
         known = self.by_name.get(name)
+        if name == "none":
+            where, wanted, span = "a recipe's name", "another word", recipe.name.span
+            findings.add(codes.BAD_VALUE, span, where=where, wanted=wanted, value="`none`")
         if known is not None:
             if _is_shipped(recipe) == _is_shipped(known):
                 also = (known.name.span, "first here")

@@ -5,6 +5,7 @@ Exit codes: 0 fine, 1 findings or a difference, 2 wrong usage, 3 a defect of ser
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
@@ -62,7 +63,9 @@ def run(arguments: Sequence[str]) -> int:
     """Run a command line and give its exit code."""
     try:
         code = servec.main(list(arguments), prog_name="servec", standalone_mode=False)
-        sys.stdout.flush()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
@@ -74,9 +77,22 @@ def run(arguments: Sequence[str]) -> int:
         # The reader has gone: what is still buffered must not fail a second time at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        return _cannot_go_on(error)
     except Exception:
         return _defect()
     return code if isinstance(code, int) else 0
+
+
+def _cannot_go_on(error: OSError) -> int:
+    """The system refuses what no source is to blame for: a full disk, a folder that is gone."""
+    with contextlib.suppress(OSError):
+        click.echo(f"servec: {error.strerror or error}", err=True)
+    # What is still buffered cannot be written either: it must not fail a second time at exit.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for number in (1, 2):
+        os.dup2(nowhere, number)
+    return 1
 
 
 def _defect() -> int:

@@ -24,7 +24,9 @@ def command(last: str, project: str, sets: tuple[str, ...], strict: bool, style:
 
     session = Session(project, sets, strict, style)
     session.compile_anyway(observe)
-    if last in seen:
+    if any(item.code.conceal for item in session.findings):
+        session.say("the sources hold a secret: nothing of them is printed")
+    elif last in seen:
         click.echo(print_ir(seen[last]), nl=False)
     elif seen:
         session.say(f"the errors below stop the compiler before `{last}`")

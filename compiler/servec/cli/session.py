@@ -82,7 +82,7 @@ class Session:
             from servec.diag.render import render_text, summary
 
             line_of = self.files.line if self.files else lambda file, number: None
-            colour = sys.stderr.isatty()
+            colour = sys.stderr is not None and sys.stderr.isatty()
             click.echo(render_text(found, line_of, colour=colour), err=True)
             click.echo(f"servec: {summary(found)}", err=True)
         return 1 if self.findings.errors else 0

@@ -242,7 +242,7 @@ SECRET = Code(
 )
 BAD_ENV_NAME = Code(
     "SV0605", ERROR, "not an environment name", "`{name}` cannot name an environment variable",
-    "use letters, digits and `_`, not beginning with a digit",
+    "use letters, digits and `_`, not beginning with a digit, and none that bash keeps to itself",
 )
 UNREPRESENTABLE = Code(
     "SV0606", ERROR, "value cannot be passed",

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name within a third of `name`'s length in edits, or None. First wins at a tie."""
+    if len(name) < 2:
+        return None
     wanted = name.lower().replace("-", "_")
     allowed = max(1, len(name) // 3)
     best: tuple[int, str] | None = None

@@ -95,7 +95,7 @@ def _container(launch: Launch, site: decl.KubernetesSite | None) -> dict[str, Tr
     container: dict[str, Tree] = {
         "name": "server",
         "image": _traced(image.value, None, Origin(image.span, f"{model}.image")),
-        "command": [_traced(word, None, program.origin) for word in program.words],
+        "command": [_traced(_literal(word), None, program.origin) for word in program.words],
         "args": [
             _traced(_literal(word), group.setting, group.origin)
             for group in rest

@@ -11,17 +11,25 @@ from collections.abc import Iterable
 # Without quotes only what bash, shellcheck and a reader's eye all take for plain words. `=` and `,`
 # are left out: inside an array shellcheck suspects a lost index or separator.
 BARE = re.compile(r"[A-Za-z0-9_@%+:./-]+\Z")
+RESERVED = frozenset(
+    ("case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in")
+    + ("select", "then", "time", "until", "while")
+)
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# In single quotes shellcheck takes these for a mistake about expansion or escaping.
+QUOTED_TWICE = re.compile(r"['$`\\]")
 ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "'": "\\'", "\\": "\\\\"}
 
 
 def quote(word: str) -> str:
     """One word of bash. NUL cannot be in one and is refused earlier."""
-    if BARE.match(word):
+    if BARE.match(word) and word not in RESERVED:
         return word
     if CONTROL.search(word):
         return "$'" + "".join(_escaped(character) for character in word) + "'"
-    if "'" not in word and "$" not in word and "`" not in word:
+    if word.startswith("~"):
+        return "\\~" + (quote(word[1:]) if word[1:] else "")
+    if not QUOTED_TWICE.search(word):
         return f"'{word}'"
     return '"' + re.sub(r'(["$`\\])', r"\\\1", word) + '"'
 

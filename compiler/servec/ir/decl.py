@@ -56,7 +56,11 @@ PRECISION = Choice(
     aliases={"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32"}
     | {"float8": "fp8", "fp8_e4m3": "fp8", "awq": "int4", "gptq": "int4", "nvfp4": "fp4"},
 )
-ABSOLUTE = Text(re.compile(r"/[^\x00\s]*\Z"), "an absolute path without spaces")
+IMAGE = Text(re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*\Z"), "an image reference")
+USER = Text(re.compile(r"[a-z_][a-z0-9_-]{0,31}\Z"), "a user's name")
+RESOURCE = Text(re.compile(r"[a-z0-9.-]+/[A-Za-z0-9._-]+\Z"), "a resource name, as nvidia.com/gpu")
+PROGRAM = Text(re.compile(r"[^-\x00-\x1f\x7f][^\x00-\x1f\x7f]*\Z"), "a program's name or path")
+ABSOLUTE = Text(re.compile(r"/[^\x00-\x20\x7f]*\Z"), "an absolute path without spaces")
 INSIDE = Text(re.compile(r"(?!/)(?!(.*/)?\.\.(/|\Z))[^\x00]+\Z"), "a path inside the project")
 
 
@@ -126,7 +130,7 @@ class Model:
     config: At[str] | None = key(INSIDE, "the model's own config.json, from the project's root")
     type: At[str] | None = key(SPEC_TYPE, "what the model was trained for; `chat` unless said")
     engine: At[str] | None = key(TEXT, "the engine that serves it")
-    image: At[str] | None = key(TEXT, "container image; the engine's version is read from it")
+    image: At[str] | None = key(IMAGE, "container image; the engine's version is read from it")
     engine_version: At[str] | None = key(VERSION, "the engine's version, where no image says it")
     hardware: At[str] | None = key(TEXT, "accelerator key, product string or instance type")
     gpus: At[int] | None = key(GPUS, "GPUs of one node and one replica")
@@ -146,7 +150,9 @@ class Model:
     )
     adapters: tuple[Adapter, ...] = key(ListOf(Record(Adapter)), "LoRA adapters; not lowered yet")
     features: Map | None = key(Parameters(), "toggles of its manifest; not lowered yet")
-    targets: tuple[At[str], ...] = key(ListOf(TARGETS), "what to write; the project's unless said")
+    targets: tuple[At[str], ...] = key(
+        ListOf(TARGETS, 1), "what to write; the project's unless said"
+    )
     base: At[str] | None = key(TEXT, "another model whose server this one shares")
     endpoint: At[str] | None = key(TEXT, "somebody else's server: no plan")
 
@@ -182,7 +188,7 @@ class Matrix:
     span: Span
     hardware: tuple[At[str], ...] = key(ListOf(TEXT, 1), "accelerators")
     engine: tuple[At[str], ...] = key(ListOf(TEXT, 1), "engines")
-    image: tuple[At[str], ...] = key(ListOf(TEXT, 1), "images")
+    image: tuple[At[str], ...] = key(ListOf(IMAGE, 1), "images")
     engine_version: tuple[At[str], ...] = key(ListOf(VERSION, 1), "versions of the engine")
     precision: tuple[At[str], ...] = key(ListOf(PRECISION, 1), "precisions")
     type: tuple[At[str], ...] = key(ListOf(SPEC_TYPE, 1), "model types")
@@ -210,7 +216,7 @@ class EngineSite:
     """What this site says about one engine."""
 
     span: Span
-    program: At[str] | None = key(TEXT, "the program to start in the place of the engine's own")
+    program: At[str] | None = key(PROGRAM, "the program to start in the place of the engine's own")
     disabled: At[bool] | None = key(Bool(), "nothing may be planned with it")
 
 
@@ -221,7 +227,7 @@ class SystemdSite:
     span: Span
     folder: At[str] | None = key(ABSOLUTE, "where the output folder is put; /opt/servec")
     environment: At[str] | None = key(ABSOLUTE, "folder of <model>.env files; /etc/servec")
-    user: At[str] | None = key(TEXT, "the user that runs the server; servec")
+    user: At[str] | None = key(USER, "the user that runs the server; servec")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +236,9 @@ class KubernetesSite:
 
     span: Span
     namespace: At[str] | None = key(NAME, "namespace of all objects; none is written unless said")
-    gpu_resource: At[str] | None = key(TEXT, "the GPUs' resource name; by the vendor unless said")
+    gpu_resource: At[str] | None = key(
+        RESOURCE, "the GPUs' resource name; by the vendor unless said"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +248,7 @@ class Project:
     span: Span
     specs: tuple[At[str], ...] = key(ListOf(INSIDE, 1), "folders of specs; [specs]")
     out: At[str] | None = key(INSIDE, "the output folder; golden")
-    targets: tuple[At[str], ...] = key(ListOf(TARGETS), "what to write; all unless said")
+    targets: tuple[At[str], ...] = key(ListOf(TARGETS, 1), "what to write; all unless said")
     strict: At[bool] | None = key(Bool(), "an unknown engine version is an error")
     requirement_conflicts: At[str] | None = key(
         Choice(("warning", "error")), "what an unmet requirement is; warning"

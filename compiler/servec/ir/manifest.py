@@ -98,13 +98,18 @@ class TopologyRules:
     span: Span
     spellings: tuple[Item[tuple[At[str], ...]], ...] = key(
         MapOf(ListOf(KNOB), Choice((*TOPOLOGY_KEYS, "attention_dp"))),
-        "parameters that are the topology; `attention_dp` is dp in the attention alone",
+        "parameters that are the topology, beside servec's own words; `attention_dp` is dp in the "
+        "attention alone",
     )
     tp_counts: At[str] | None = key(
         Choice(("replica", "all")),
         "with attention data parallelism tp's flag counts one copy, or all GPUs; no such mode "
         "unless said",
     )
+    ep_divides_tp: At[bool] | None = key(
+        Bool(), "the engine wants tp's flag to be a multiple of ep"
+    )
+    unknown_as: At[str] | None = key(VERSION, "the version whose flags all versions understand")
     dcp_follows_cp: At[bool] | None = key(Bool(), "cp is for decoding too, unless dcp is given")
     flags: tuple[TopologyFlag, ...] = key(ListOf(Record(TopologyFlag)), "in order", required=True)
 

@@ -57,8 +57,8 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """All servers in the order of their names; `others` are the models without a server of their
-    own: whose they share, or None where it is somebody else's."""
+    """All servers in the order of the files' paths, and in a file as they stand. `others` are the
+    models without a server of their own: whose they share, or None where it is somebody else's."""
 
     servers: tuple[Server, ...]
     others: tuple[tuple[str, str | None], ...]

@@ -42,8 +42,7 @@ def run(sources: decl.Sources, catalog: Catalog, findings: Findings) -> Program:
         findings.add(codes.NO_SPECS, None, folders=folders)
     binder = Binder(sources, catalog, findings)
     servers = []
-    for name in sorted(models):
-        model, file = models[name]
+    for name, (model, file) in models.items():
         if model.checkpoint is None or roots[name] != name or _kind(model):
             continue
         variants = []
@@ -56,7 +55,7 @@ def run(sources: decl.Sources, catalog: Catalog, findings: Findings) -> Program:
 
 
 def _others(models: Models, roots: dict[str, str | None]) -> Iterator[tuple[str, str | None]]:
-    for name in sorted(models):
+    for name in models:
         root = roots[name]
         if _kind(models[name][0]) and root is not None:
             yield name, None if models[root][0].endpoint else root
@@ -185,6 +184,10 @@ def _axes(sources: decl.Sources, models: Models, findings: Findings) -> dict[str
                 also = (axes[name].name.span, "first here")
                 span = item.key.span
                 findings.add(codes.DECLARED_TWICE, span, what="matrix of", name=name, also=also)
+            elif not any(getattr(item.value, axis) for axis in AXES):
+                where, advice = f"`matrix.{name}`", f"name what varies: {', '.join(AXES)}"
+                span = item.key.span
+                findings.add(codes.MISSING_KEY, span, where=where, key="hardware", advice=advice)
             else:
                 axes[name] = item.value
     return axes

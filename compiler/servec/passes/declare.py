@@ -7,6 +7,7 @@ Map(engine: "vlm" @ 3:13, gpu: 8 @ 4:5) -> Model(engine=At("vlm", 3:13)), and a 
 from __future__ import annotations
 
 import posixpath
+import re
 
 from servec.diag import codes
 from servec.diag.findings import Findings
@@ -96,4 +97,13 @@ def _value(line: int, text: str, indent: int, findings: Findings) -> Node | None
     from servec.source.yaml_reader import read_yaml
 
     padded = "\n" * (line - 1) + " " * indent + (text if text.strip() else '""')
-    return read_yaml(COMMAND_LINE, padded, findings)
+    tried = Findings()
+    node = read_yaml(COMMAND_LINE, padded, tried)
+    span = Span(COMMAND_LINE, line, indent + 1, max(len(text), 1))
+    problems = [finding.message for finding in tried]
+    if not problems and re.search(r"(?:^|\s)#", text) and not re.match(r"\s*['\"]", text):
+        problems = ["from `#` on it would be a comment; put it in quotes"]
+    if problems:
+        findings.add(codes.BAD_SET, span, text=text, problem=problems[0])
+        return None
+    return node

@@ -27,7 +27,7 @@ def run(program: Program) -> tuple[Draft, ...]:
         for subject in server.variants:
             tp, formula = _formula_tp(subject)
             drafts.append(Draft(subject, server.demands, tp, formula))
-    return tuple(sorted(drafts, key=lambda draft: draft.subject.name))
+    return tuple(drafts)
 
 
 def _formula_tp(subject: Subject) -> tuple[int | None, str]:

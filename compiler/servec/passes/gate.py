@@ -17,9 +17,16 @@ from servec.ir import decl, knowledge
 from servec.ir.plan import Plan
 from servec.ir.setting import Rank, same
 from servec.ir.site import gpu_resource
-from servec.passes.gate_settings import is_credential, settings
+from servec.passes.gate_settings import is_credential, not_carried, settings
 from servec.source.located import At, Span, plain
 
+# Names that bash sets, counts or locks itself, and the wrapper's own: bash(1), Shell Variables.
+BASH_OWN = frozenset((
+    "argv", "_", "BASHOPTS", "BASHPID", "BASH_COMMAND", "BASH_ENV", "COMP_WORDBREAKS", "DIRSTACK",
+    "EPOCHREALTIME", "EPOCHSECONDS", "EUID", "FUNCNAME", "GROUPS", "HISTCMD", "IFS", "LINENO",
+    "OPTARG", "OPTIND", "PIPESTATUS", "POSIXLY_CORRECT", "PPID", "PWD", "RANDOM", "SECONDS",
+    "SHELLOPTS", "SHLVL", "SRANDOM", "UID",
+))  # fmt: skip
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 SECRET_ENV = re.compile(
     r"(?i).*(?:PASSWORD|PASSWD|SECRET|(?:^|_)(?:TOKEN|PAT|PASS|CREDENTIALS?)|"
@@ -34,6 +41,7 @@ def run(plans: tuple[Plan, ...], project: decl.Project, findings: Findings) -> t
         _known_issues(plan, findings)
         settings(plan, findings)
         _environment(plan, findings)
+        _checkpoint(plan, findings)
         _precision(plan, findings)
         _parallelism(plan, findings)
         _kubernetes(plan, project, findings)
@@ -108,7 +116,7 @@ def _environment(plan: Plan, findings: Findings) -> None:
     required = {item.key.value: item.value.value for item in locked.env} if locked else {}
     for item in subject.model.env:
         name, value = item.key.value, item.value.value
-        if not ENV_NAME.match(name):
+        if not ENV_NAME.match(name) or name in BASH_OWN:
             findings.add(codes.BAD_ENV_NAME, item.key.span, name=name)
         elif name in engine.secret_env or SECRET_ENV.match(name) or is_credential(value):
             findings.add(codes.SECRET, item.key.span, name=name)
@@ -118,10 +126,19 @@ def _environment(plan: Plan, findings: Findings) -> None:
             findings.add(
                 codes.LOCKED_ENV, item.value.span, name=name, value=required[name], also=also
             )
-        elif "\x00" in value:
-            problem, advice = "a variable cannot hold the character NUL", "take it out"
-            span = item.value.span
+        elif problem := not_carried(value):
+            span, advice = item.value.span, "take it out"
             findings.add(codes.UNREPRESENTABLE, span, knob=name, problem=problem, advice=advice)
+
+
+def _checkpoint(plan: Plan, findings: Findings) -> None:
+    checkpoint = plan.subject.model.checkpoint
+    problem = not_carried(checkpoint.value) if checkpoint else ""
+    if checkpoint and problem:
+        knob, advice = "checkpoint", "take it out"
+        findings.add(
+            codes.UNREPRESENTABLE, checkpoint.span, knob=knob, problem=problem, advice=advice
+        )
 
 
 def _precision(plan: Plan, findings: Findings) -> None:

@@ -27,6 +27,18 @@ CREDENTIAL = re.compile(
 """Forms of tokens that their issuers give a prefix, so that they can be found."""
 
 
+NOT_CARRIED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
+MOST_BYTES = 131_071  # of one argument or variable: MAX_ARG_STRLEN of Linux, less its end
+
+
+def not_carried(text: str) -> str:
+    """What keeps a text from reaching the engine by every target; empty where nothing does."""
+    found = NOT_CARRIED.search(text)
+    if found:
+        return f"not every target can carry the character U+{ord(found.group()):04X}"
+    return "it is longer than 128 KiB" if len(text.encode()) > MOST_BYTES else ""
+
+
 def is_credential(value: Plain) -> bool:
     """Whether a text holds what looks like a token, under whatever name."""
     return any(CREDENTIAL.search(text) for text in _texts(value))
@@ -46,10 +58,12 @@ def settings(plan: Plan, findings: Findings) -> None:
 def _judge(setting: Setting, engine: EngineAt, taken: dict[str, str], findings: Findings) -> None:
     winner = setting.winner
     span, name = winner.origin.span, winner.name.removeprefix("topology.")
-    is_text = isinstance(setting.value, str | list)
+    is_secret = setting.knob in engine.secret_flags and not (
+        setting.value is None or isinstance(setting.value, bool)
+    )
     flags = (engine.flag(setting.knob), engine.negative(setting.knob))
     other = next((taken[flag] for flag in flags if flag in taken), None)
-    if (setting.knob in engine.secret_flags and is_text) or is_credential(setting.value):
+    if is_secret or is_credential(setting.value):
         findings.add(codes.SECRET, span, name=name)
     elif setting.knob in engine.owned:
         advice = f"use `{engine.owned[setting.knob]}` of the spec"
@@ -82,6 +96,11 @@ def _parameter_name(name: str) -> str | None:
 
 def _unrepresentable(setting: Setting, engine: EngineAt) -> Iterator[tuple[str, str]]:
     value, knob = setting.value, setting.knob
+    kind = engine.kind_of(knob)
+    if kind is bool and not isinstance(value, bool) and value is not None:
+        yield "it is a switch", "write `true` or `false`, without quotes"
+    if kind is int and type(value) is not int and value is not None:
+        yield "it is a whole number", "write the number, without quotes"
     in_words = knob not in engine.repeated and knob not in engine.json_lists
     if knob == "port" and not _is_port(value):
         yield "a port is a whole number from 1 to 65535", "give the port that is served"
@@ -94,8 +113,12 @@ def _unrepresentable(setting: Setting, engine: EngineAt) -> Iterator[tuple[str, 
         yield "the list is empty", "leave the parameter out"
     if isinstance(value, list) and in_words and any(_is_flag(item) for item in value):
         yield "an item that begins with `-` would be read as a flag", "set that flag by itself"
-    if any("\x00" in text for text in _texts(value)):
-        yield "an argument cannot hold the character NUL", "take it out"
+    if engine.knob(setting.winner.name)[1] and not isinstance(setting.winner.written, bool):
+        yield "its name says the opposite of a switch", "write `true` or `false`"
+    for text in _texts(value):
+        problem = not_carried(text)
+        if problem:
+            yield problem, "take it out"
     if any(not math.isfinite(number) for number in _numbers(value)):
         yield "it is not a finite number", "give a finite one"
 

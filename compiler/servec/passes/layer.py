@@ -103,7 +103,7 @@ class _Layer:
         """Mark a requirement that something stronger suppressed; unmet, it is a finding."""
         assert need.rule is not None
         winner = setting.winner
-        met = is_met(need.rule, need.value, winner.value)
+        met = is_met(need.rule, need.value, winner.value) or isinstance(winner.value, str)
         outcome = Outcome.SUPPRESSED if met else Outcome.UNMET
         history = tuple(
             Judged(item, outcome) if item.rank is Rank.REQUIREMENT else Judged(item, judged)

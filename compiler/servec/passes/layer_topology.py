@@ -46,7 +46,7 @@ def in_own_words(
     found = []
     for item in definitions:
         count = item.value
-        if item.name.startswith(TOPOLOGY) or type(count) is not int:
+        if item.name.removeprefix(TOPOLOGY) == "tp" or type(count) is not int:
             found.append(item)
         elif type(dp) is int and dp > 0 and count % dp == 0:
             found.append(item._replace(value=count // dp))
@@ -96,8 +96,26 @@ class _Topology:
             enable_dp_attention=attention,
             replicas=self.number("replicas"),
         )
+        if not self.experts_fit(topology):
+            return None
         keys = [key for key in Topology._fields if key in self.settings]
         return topology, tuple(self.settings[key] for key in keys)
+
+    def experts_fit(self, topology: Topology) -> bool:
+        """Whether ep fits the engine: some cut the GPUs of tp into groups of experts."""
+        rules, ep = self.draft.subject.engine.serve.topology, topology.ep
+        if rules.ep_divides_tp is None or not rules.ep_divides_tp.value or ep is None:
+            return True
+        gpus = topology.tp * (topology.dp if topology.enable_dp_attention else 1)
+        if gpus % ep == 0:
+            return True
+        self.findings.add(
+            codes.BAD_TOPOLOGY,
+            self.said["ep"].winner.origin.span,
+            problem=f"ep {ep} does not divide the {gpus} GPUs that tp spans",
+            advice=f"{self.draft.subject.engine.name} wants a divisor of {gpus}",
+        )
+        return False
 
     def value(self, key: str, default: object) -> object:
         setting = self.said.get(key)

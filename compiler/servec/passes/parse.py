@@ -8,6 +8,8 @@ Model configurations that specs name are read here too, so that no later pass re
 
 from __future__ import annotations
 
+import posixpath
+
 from servec.diag import codes
 from servec.ir.decl import INSIDE
 from servec.ir.parsed import Parsed
@@ -45,7 +47,7 @@ def _spec_folders(project: Node | None) -> list[tuple[str, Span | None]]:
     named = project.get("specs") if isinstance(project, Map) else None
     items = named.items if isinstance(named, List) else ()
     found: list[tuple[str, Span | None]] = [
-        (str(item.value).rstrip("/"), item.span)
+        (posixpath.normpath(str(item.value)), item.span)
         for item in items
         if isinstance(item, At) and _is_inside(item.value)
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from pathlib import Path
 
 from servec.diag import codes
@@ -14,6 +15,7 @@ from servec.source.tree import Folder, Memory, Tree
 
 SUFFIXES = (".yaml", ".yml", ".json")
 PROJECT_FILE = "servec.yaml"
+YAML_BREAKS = "\r\n|[\n\r\x85\u2028\u2029]"  # as libyaml counts lines
 
 
 class Files:
@@ -66,7 +68,8 @@ class Files:
     def line(self, path: str, number: int) -> str | None:
         """One line of a file that was read, for carets."""
         text = self._texts.get(path)
-        lines = text.splitlines() if text is not None else []
+        breaks = "\n" if path.lower().endswith(".json") else YAML_BREAKS
+        lines = re.split(breaks, text) if text is not None else []
         return lines[number - 1] if 0 < number <= len(lines) else None
 
     def add(self, path: str, text: str) -> None:
@@ -74,13 +77,22 @@ class Files:
         self._texts[path] = text
 
     def own_files(self, folder: str) -> list[str]:
-        """Every file of the project below a folder, of whatever kind."""
+        """Every file of the project below a folder, of whatever kind. A name that cannot stand in
+        a comment or a message is refused."""
         try:
-            return self.own.files(folder)
+            return [path for path in self.own.files(folder) if self._has_plain_name(path)]
         except OSError as error:
             problem = error.strerror or str(error)
             self.findings.add(codes.UNREADABLE, Span(folder, 1, 1), problem=problem)
             return []
+
+    def _has_plain_name(self, path: str) -> bool:
+        if path.isprintable():
+            return True
+        shown = "".join(c if c.isprintable() else "\ufffd" for c in path)
+        problem = "its name has characters that cannot be shown"
+        self.findings.add(codes.UNREADABLE, Span(shown, 1, 1), problem=problem)
+        return False
 
     def _parse(self, path: str) -> Node | None:
         text = self.text(path)

@@ -36,7 +36,8 @@ class Memory:
 
     def __init__(self, texts: Mapping[str, str | bytes]) -> None:
         self._texts = {
-            path: text.encode() if isinstance(text, str) else text for path, text in texts.items()
+            path: text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+            for path, text in texts.items()
         }
 
     def files(self, folder: str) -> list[str]:
@@ -62,11 +63,11 @@ class Folder:
         return sorted(_walk(str(self.root / folder), folder, set()))
 
     def has_folder(self, folder: str) -> bool:
-        return (self.root / folder).is_dir()
+        return os.path.isdir(self.root / folder)
 
     def has_file(self, path: str) -> bool:
         place = self.root / path
-        return os.path.lexists(place) and not place.is_dir()
+        return os.path.lexists(place) and not os.path.isdir(place)
 
     def read(self, path: str) -> bytes | None:
         try:
