@@ -317,9 +317,9 @@ def _write(folder: Path, path: str, content: bytes, *, executable: bool) -> None
             file.write(content)
             os.fchmod(file.fileno(), 0o755 if executable else 0o644)
         os.replace(temporary, target)
-    except OSError:
+    except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise
+        raise OSError(error.errno, error.strerror, os.fspath(temporary)) from error
 
 
 def _files(folder: Path) -> Iterator[str]:

@@ -45,6 +45,11 @@ def errors(result: servec.Result) -> list[str]:
     ]
 
 
+def same_mapping(what: str, expected: dict[str, Any], found: dict[str, Any]) -> list[str]:
+    """Like `differ`, where order means nothing."""
+    return differ(what, dict(sorted(expected.items())), dict(sorted(found.items())))
+
+
 def differ(what: str, expected: object, found: object) -> list[str]:
     if expected == found and json.dumps(expected) == json.dumps(found):
         return []

@@ -41,7 +41,10 @@ def judge(kind: Kind, rows: list[Row]) -> Result:
         if reason:
             result.exempt[row["id"]] = reason
             continue
-        problems = kind.check(row)
+        try:
+            problems = kind.check(row)
+        except Exception as error:  # a row must not hide the rows behind it
+            problems = [f"{type(error).__name__}: {error}"]
         if problems:
             result.failed[row["id"]] = problems
         else:

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 # Without quotes only what bash, shellcheck and a reader's eye all take for plain words. `=` and `,`
 # are left out: inside an array shellcheck suspects a lost index or separator.
 BARE = re.compile(r"[A-Za-z0-9_@%+:./-]+\Z")
-RESERVED = frozenset(
-    ("case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in")
-    + ("select", "then", "time", "until", "while")
-)
+RESERVED = frozenset((
+    "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in",
+    "select", "then", "time", "until", "while",
+))  # fmt: skip
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # In single quotes shellcheck takes these for a mistake about expansion or escaping.
 QUOTED_TWICE = re.compile(r"['$`\\]")
