@@ -121,6 +121,17 @@ def test_kubernetes_leaves_words_alone(word: str) -> None:
     assert expand_as_kubernetes(_literal(word), {"X": "expanded"}) == word
 
 
+def test_every_nasty_word_reads_back_everywhere() -> None:
+    """The words that are known to do harm, each printer, whatever chance brings to the others."""
+    for word in NASTY:
+        assert expand_as_kubernetes(_literal(word), {"X": "expanded"}) == word
+        assert read_command(command(["/bin/bash", word])) == ["/bin/bash", word]
+        assert read_assignment(assignment("NAME", word)) == f"NAME={word}"
+        text, _ = print_yaml([], {"k": [word, {word: word}]})
+        for read in readers():
+            assert read(text) == {"k": [word, {word: word}]}, word
+
+
 def expand_as_kubernetes(text: str, variables: dict[str, str]) -> str:
     """Expansion of `command`, `args` and `env`: kubernetes/third_party/forked/golang/expansion,
     written from its documentation: `$(NAME)` is replaced, `$$` is one `$` and ends a reference."""
