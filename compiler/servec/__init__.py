@@ -8,10 +8,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from servec.api import Result, compile, engine_version
+    from servec.api import (
+        InvalidManifest,
+        Result,
+        UnknownEngine,
+        capabilities,
+        compile,
+        engine_version,
+    )
 
 __version__ = "0.1.0"
-__all__ = ["Result", "__version__", "compile", "engine_version"]
+__all__ = [
+    "InvalidManifest",
+    "Result",
+    "UnknownEngine",
+    "__version__",
+    "capabilities",
+    "compile",
+    "engine_version",
+]
 
 
 def __getattr__(name: str) -> Any:

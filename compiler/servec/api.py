@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from servec.diag import codes
 from servec.diag.findings import Finding, Findings
@@ -12,6 +13,11 @@ from servec.ir.facts import EngineVersion
 from servec.ir.launch import Launch
 from servec.ir.plan import Plan
 from servec.source.files import Files, Folder, Memory, find_project
+
+if TYPE_CHECKING:
+    from servec.catalog.capabilities import Capabilities
+    from servec.catalog.catalog import Catalog
+    from servec.ir.manifest import Manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +73,76 @@ def compile(
     return Result(done.plans, done.launches, artifacts, findings.show())
 
 
+class InvalidManifest(ValueError):
+    """A manifest that breaks the plugin contract; `.findings` say where and how."""
+
+    def __init__(self, findings: tuple[Finding, ...]) -> None:
+        super().__init__("; ".join(finding.message for finding in findings))
+        self.findings = findings
+
+
+class UnknownEngine(LookupError):
+    """No engine of this name; the message names those that there are."""
+
+
 def engine_version(engine: str, image: str) -> EngineVersion:
     """The version of an engine in a container image: from the image catalogue, else from the tag.
 
     `.version` is None where it is unknown; `.source` says where it is from, or why not.
     """
+    return shipped_catalog().images.version(engine, image)
+
+
+def capabilities(
+    engine: str,
+    *,
+    version: str | None = None,
+    image: str | None = None,
+    manifest: Mapping[str, Any] | None = None,
+) -> Capabilities:
+    """What an engine can do, at a version or in an image; of an unknown version, all of it.
+
+    `manifest`: the contract's keys as a mapping, in the place of the shipped manifest. Raises
+    `UnknownEngine`, and `InvalidManifest` where that mapping breaks the contract.
+    """
+    from servec.catalog.capabilities import Capabilities
+    from servec.catalog.versions import parse_version
+
+    catalog = shipped_catalog()
+    found = read_manifest(manifest) if manifest is not None else catalog.contract(engine)
+    if found is None:
+        raise UnknownEngine(f"unknown engine `{engine}`; {catalog.known_engines}")
+    if version is not None:
+        parsed = parse_version(version)
+        why = "given" if parsed else f"`{version}` is not a version"
+        return Capabilities(found, EngineVersion(parsed, why))
+    if image is not None:
+        return Capabilities(found, catalog.images.version(engine, image))
+    return Capabilities(found, EngineVersion(None, "no version and no image given"))
+
+
+def read_manifest(manifest: Mapping[str, Any]) -> Manifest:
+    """The contract of a manifest given as a mapping; raises `InvalidManifest`."""
+    import json
+
+    from servec.catalog.contract import check_contract
+    from servec.ir.manifest import Manifest
+    from servec.ir.typed import read_record
+
+    findings = Findings()
+    files = Files(Memory({"manifest.json": json.dumps(manifest)}), findings)
+    node = files.node("manifest.json")
+    record = read_record(Manifest, node, findings) if node is not None else None
+    if record is not None:
+        check_contract(record, findings)
+    if record is None or findings.errors:
+        raise InvalidManifest(findings.show())
+    return record
+
+
+def shipped_catalog() -> Catalog:
+    """The catalogue of what ships with servec."""
     from servec.catalog.catalog import Catalog
 
     findings = Findings()
-    return Catalog(Files(Memory({}), findings), findings).images.version(engine, image)
+    return Catalog(Files(Memory({}), findings), findings)

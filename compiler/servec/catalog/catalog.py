@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from servec.catalog.accelerators import AcceleratorTable, canonical
+from servec.catalog.contract import check_contract
 from servec.catalog.engines import Engine
 from servec.catalog.images import ImageTable
 from servec.catalog.recipes import RecipeTable
@@ -60,10 +61,34 @@ class Catalog:
                     read_record(knowledge.ModelFacts, entry.value, self.findings)
 
     def engine(self, name: str) -> Engine | None:
-        """An engine by its folder's name, or None; a broken folder is a finding."""
+        """An engine by its folder's name or an alias, or None; a broken folder is a finding."""
+        name = self.aliases.get(name, name)
         if name not in self._engines:
             self._engines[name] = self._read_engine(name)
         return self._engines[name]
+
+    def contract(self, name: str) -> Manifest | None:
+        """An engine's manifest by its folder's name or an alias, or None."""
+        name = self.aliases.get(name, name)
+        for mark in ("", MARK):
+            for file in MANIFESTS:
+                path = f"{mark}serve.d/{name}/{file}"
+                node = self.files.node(path) if self.files.exists(path) else None
+                if node is not None:
+                    return read_record(Manifest, node, self.findings)
+        return None
+
+    @cached_property
+    def aliases(self) -> dict[str, str]:
+        """Other names of engines: serve.d/aliases.yaml, the project's own before the shipped."""
+        found: dict[str, str] = {}
+        for mark in ("", MARK):
+            path = f"{mark}serve.d/aliases.yaml"
+            if self.files.exists(path) and (node := self.files.node(path)) is not None:
+                record = read_record(knowledge.Aliases, node, self.findings)
+                for item in record.names if record else ():
+                    found.setdefault(item.key.value, item.value.value)
+        return found
 
     @cached_property
     def engine_names(self) -> list[str]:
@@ -224,6 +249,7 @@ class Catalog:
         manifest = read_record(Manifest, node, self.findings) if node is not None else None
         if manifest is None:
             return None
+        check_contract(manifest, self.findings)
         if manifest.engine.value != name:
             problem = f"the manifest says `{manifest.engine.value}`, the folder `{name}`"
             self._broken(manifest.engine.span, name, problem, "give both the same name")

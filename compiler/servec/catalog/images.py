@@ -64,12 +64,18 @@ class ImageTable:
             return EngineVersion(None, f"the image has {what}")
         return EngineVersion(None, f"the tag `{reference.tag}` tells no version")
 
-    def of_version(self, engine: str, version: str) -> str | None:
-        """The newest catalogued image of an engine's version."""
-        for name, image in self.by_reference.items():
-            if image.engine.value == engine and image.version.value == version:
-                return name
-        return None
+    def lowest_since(self, engine: str, since: str) -> str | None:
+        """The catalogued image of an engine with the lowest version that is at least `since`."""
+        floor = parse_version(since)
+        known = [
+            (version, name)
+            for name, image in self.by_reference.items()
+            if image.engine.value == engine
+            and (version := parse_version(image.version.value)) is not None
+            and floor is not None
+            and version >= floor
+        ]
+        return min(known)[1] if known else None
 
 
 def _place(repository: str) -> str:

@@ -19,6 +19,7 @@ VERBS = {
     "explain": "Say where a value comes from, or what a finding means.",
     "blame": "Show a model's whole configuration with the source of each line.",
     "dump": "Print the compiler's state after a pass.",
+    "capabilities": "Show what an engine can do at a version.",
     "schema": "Print the JSON Schema of a kind of source file.",
 }
 DEFECT = 3

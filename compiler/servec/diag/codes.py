@@ -102,6 +102,7 @@ BROKEN_ENGINE = Code(
 SIZE_RANGES = Code(
     "SV0213", ERROR, "size ranges", "the size range of `{recipe}` {problem}", "{advice}",
 )
+CONTRACT = Code("SV0214", ERROR, "manifest contradicts itself", "{problem}", "{advice}")
 
 # --- 03: binding and sizing ----------------------------------------------------------------------
 UNKNOWN_ENGINE = Code("SV0301", ERROR, "unknown engine", "unknown engine `{name}`", "{known}")

@@ -25,6 +25,9 @@ from servec.ir.shape import (
 from servec.source.located import At, Map, Node, Span
 
 KNOB = Text(re.compile(r"[a-z0-9][a-z0-9_]*\Z"), "a parameter's name with underscores")
+RELEASE = Text(re.compile(r"[0-9]+\.[0-9]+\.[0-9]+\Z"), 'a release in quotes, as "0.29.0"')
+SUFFIX = Text(re.compile(r"[A-Z][A-Z0-9_]*\Z"), "capitals, digits and `_`")
+VARIABLE = Text(re.compile(r"[A-Z][A-Z0-9_]*\Z"), "a variable's name in capitals")
 PREFIX = Text(re.compile(r"[A-Z][A-Z0-9_]*_\Z"), "a prefix in capitals that ends with `_`")
 TOPOLOGY_KEYS = ("tp", "pp", "dp", "ep", "cp", "dcp", "enable_dp_attention")
 
@@ -42,8 +45,31 @@ class VersionFeature:
     """A gate: what is there from a version on."""
 
     span: Span
-    since: At[str] = key(VERSION, "the first version", required=True)
+    since: At[str] = key(RELEASE, "the first version", required=True)
     adds: Adds = key(Record(Adds), "what it added", required=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapabilityKey:
+    """How a value that the tool computes reaches the engine's environment."""
+
+    span: Span
+    suffix: At[str] = key(SUFFIX, "what follows the prefix in the variable's name", required=True)
+    type: At[str] = key(Choice(("valued", "boolean")), "a value, or set or not", required=True)
+    requires_any_of: tuple[tuple[At[str], ...], ...] = key(
+        ListOf(ListOf(TEXT)), "groups of companions, of which one must be there in full"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feature:
+    """A toggle of one engine alone."""
+
+    span: Span
+    env_var: At[str] = key(VARIABLE, "its variable, the prefix included", required=True)
+    type: At[str] = key(Choice(("boolean", "enum", "int", "string")), "its kind", required=True)
+    values: tuple[At[str], ...] = key(ListOf(TEXT), "what an enum may be")
+    default: At[str] | None = key(TEXT, "what holds where nothing is said")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,9 +257,13 @@ class Manifest:
     dimension_map: tuple[Item[At[str]], ...] = key(
         MapOf(TEXT), "benchmark dimension to the suffix of a variable"
     )
-    capability_map: Map | None = key(Parameters(), "capability to the suffix of a variable")
-    engine_features: Map | None = key(Parameters(), "toggles of this engine alone")
-    min_version: At[str] | None = key(VERSION, "lowest version, for messages")
+    capability_map: tuple[Item[CapabilityKey], ...] = key(
+        MapOf(Record(CapabilityKey)), "capability to the suffix of a variable"
+    )
+    engine_features: tuple[Item[Feature], ...] = key(
+        MapOf(Record(Feature)), "toggles of this engine alone"
+    )
+    min_version: At[str] | None = key(RELEASE, "lowest version, for messages")
     version_features: tuple[VersionFeature, ...] = key(
         ListOf(Record(VersionFeature)), "what is there from which version on"
     )

@@ -85,7 +85,7 @@ class Binder:
             self.missing(model, "engine", self.catalog.known_engines)
             return None
         name = model.engine.value
-        if name not in self.catalog.engine_names:
+        if name not in self.catalog.engine_names and name not in self.catalog.aliases:
             self.catalog.unknown_engine(model.engine)
             return None
         site = self.sites.get(name)

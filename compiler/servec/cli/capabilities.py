@@ -1,0 +1,77 @@
+"""servec capabilities: what an engine can do at a version."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from servec.api import UnknownEngine, capabilities
+from servec.catalog.capabilities import Capabilities
+
+
+@click.command("capabilities")
+@click.option("--engine", required=True, help="The engine's name, or an alias.")
+@click.option("--version", "version", help="The engine's version.")
+@click.option("--image", help="A container image, which tells the version.")
+@click.option("--algorithm", help="Ask for one algorithm: exit 1 where it is not available.")
+@click.option("--dimensions", is_flag=True, help="The variable of each benchmark dimension.")
+@click.option("--target", default="", help="Deployment target, for --dimensions.")
+@click.option("--format", "style", type=click.Choice(("text", "json")), default="text")
+def command(
+    engine: str,
+    version: str | None,
+    image: str | None,
+    algorithm: str | None,
+    dimensions: bool,
+    target: str,
+    style: str,
+) -> int:
+    """Show what an engine can do, at a version or in an image."""
+    try:
+        found = capabilities(engine, version=version, image=image)
+    except UnknownEngine as error:
+        click.echo(f"servec: {error}", err=True)
+        return 1
+    if style == "json":
+        click.echo(json.dumps(_tree(found, target), indent=2, ensure_ascii=False))
+    elif dimensions:
+        for item in found.manifest.dimension_map:
+            click.echo(f"{item.key.value}={found.dimension_variable(item.key.value, target)}")
+    elif algorithm is None:
+        click.echo("\n".join(found.supported_algorithms))
+    if found.version.version is None:
+        click.echo(
+            f"servec: the version is unknown ({found.version.source}): all is shown", err=True
+        )
+    if algorithm is not None and (reason := found.why_not(algorithm)):
+        click.echo(f"servec: {reason}{_upgrade(found, algorithm)}", err=True)
+        return 1
+    return 0
+
+
+def _upgrade(found: Capabilities, algorithm: str) -> str:
+    """The lowest image of the catalogue that has an algorithm which this version lacks."""
+    from servec.api import shipped_catalog
+
+    since = found.since(algorithm)
+    image = shipped_catalog().images.lowest_since(found.engine, since) if since else None
+    return f"; upgrade the base image to {image}" if image else ""
+
+
+def _tree(found: Capabilities, target: str) -> dict[str, object]:
+    version = found.version.version
+    return {
+        "engine": found.engine,
+        "version": str(version) if version else None,
+        "version_source": found.version.source,
+        "min_version": found.min_version,
+        "meets_min_version": found.meets_min_version,
+        "supported_algorithms": list(found.supported_algorithms),
+        "engine_names": {name: found.engine_name(name) for name in found.supported_algorithms},
+        "dimensions": {
+            item.key.value: found.dimension_variable(item.key.value, target)
+            for item in found.manifest.dimension_map
+        },
+        "hot_reload": found.manifest.hot_reload.value,
+    }
