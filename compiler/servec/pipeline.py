@@ -58,7 +58,7 @@ def run(
     plans = layer.run(drafts, sources, findings)  # -> settings, each with its history
     observe("layer", plans)
     plans = gate.run(
-        plans, sources.project, findings
+        plans, sources.project, catalog, findings
     )  # -> held against versions, the site and safety
     observe("gate", plans)
     if findings.errors:

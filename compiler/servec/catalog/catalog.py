@@ -258,7 +258,12 @@ class Catalog:
             problem = "the manifest does not say how it is called"
             self._broken(manifest.engine.span, name, problem, "add `serve:` to the manifest")
             return None
-        return Engine(manifest, manifest.serve, file, wrapper)
+        serve = manifest.serve
+        if serve.environment_only is None and not (serve.calls and serve.flags):
+            problem = "`serve:` has neither `calls` and `flags` nor `environment_only`"
+            self._broken(serve.span, name, problem, "say how the engine is called")
+            return None
+        return Engine(manifest, serve, file, wrapper)
 
     def _broken(self, span: Span, engine: str, problem: str, advice: str) -> None:
         self.findings.add(codes.BROKEN_ENGINE, span, engine=engine, problem=problem, advice=advice)

@@ -130,7 +130,12 @@ class EngineAt:
         return all(name.value != knob for name in rule.all_but)
 
     def flag(self, knob: str) -> str:
-        return "--" + knob.replace("_", "-")
+        words = self.serve.flag_words
+        return "--" + (knob if words and words.value == "_" else knob.replace("_", "-"))
+
+    def variable(self, knob: str) -> str:
+        """The variable of a parameter, for an engine that is told by its environment."""
+        return self.manifest.env_var_prefix.value + knob.upper()
 
     def negative(self, knob: str) -> str | None:
         """The flag that says `false`, or None where leaving the flag out is all there is."""

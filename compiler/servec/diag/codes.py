@@ -256,6 +256,11 @@ SET_TWICE = Code(
     "SV0608", ERROR, "one flag is set twice",
     "`{knob}` and `{other}` both set {flag}", "keep one of the two",
 )
+NO_ALGORITHM = Code(
+    "SV0609", ERROR, "no such speculative decoding", "{problem}", "{advice}",
+)
+BAD_FEATURE = Code("SV0610", ERROR, "feature of the engine", "{problem}", "{advice}")
+ADAPTERS = Code("SV0611", ERROR, "adapters cannot be served", "{problem}", "{advice}")
 
 # --- 07: lowering and artifacts ------------------------------------------------------------------
 NO_IMAGE = Code(

@@ -30,7 +30,8 @@ def run(
     wrappers = Wrappers(files, findings)
     artifacts = [infer_plans(launches)]
     for launch in launches:
-        artifacts += _of_model(launch, project, wrappers.render(launch))
+        wrapper = wrappers.render(launch) if launch.command else None
+        artifacts += _of_model(launch, project, wrapper)
     artifacts.append(manifest(artifacts))
     return tuple(sorted(artifacts, key=lambda artifact: artifact.path))
 
@@ -52,6 +53,8 @@ def _of_model(
 ) -> Iterator[Artifact]:
     targets = _targets(launch, project)
     yield plan_json(launch)
+    if not launch.command:  # a container that owns its entry point: no host runs it
+        targets = targets & {"kubernetes"}
     if wrapper is not None and targets & {"bash", "systemd"}:  # the unit starts the wrapper
         yield wrapper
     if "systemd" in targets:

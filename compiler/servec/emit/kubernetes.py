@@ -91,17 +91,12 @@ def _container(launch: Launch, site: decl.KubernetesSite | None) -> dict[str, Tr
     assert image is not None
     assert resource is not None
     model = f"{subject.file} models.{subject.model.name.value}"
-    program, *rest = launch.command
     container: dict[str, Tree] = {
         "name": "server",
         "image": _traced(image.value, None, Origin(image.span, f"{model}.image")),
-        "command": [_traced(_literal(word), None, program.origin) for word in program.words],
-        "args": [
-            _traced(_literal(word), group.setting, group.origin)
-            for group in rest
-            for word in group.words
-        ],
     }
+    if launch.command:
+        container |= _command(launch)
     if launch.env:
         container["env"] = [
             {
@@ -122,6 +117,18 @@ def _container(launch: Launch, site: decl.KubernetesSite | None) -> dict[str, Tr
     if launch.plan.topology.gpus > 1:
         container["volumeMounts"] = [{"name": "shared-memory", "mountPath": "/dev/shm"}]
     return container
+
+
+def _command(launch: Launch) -> dict[str, Tree]:
+    program, *rest = launch.command
+    return {
+        "command": [_traced(_literal(word), None, program.origin) for word in program.words],
+        "args": [
+            _traced(_literal(word), group.setting, group.origin)
+            for group in rest
+            for word in group.words
+        ],
+    }
 
 
 def _probes(launch: Launch) -> dict[str, Tree]:

@@ -145,11 +145,9 @@ class Model:
     deterministic: At[bool] | None = key(Bool(), "equal answers to equal requests")
     overrides: Map | None = key(Parameters(), "engine parameters that beat the recipe's")
     env: tuple[Item[At[str]], ...] = key(MapOf(Text()), "environment of the server")
-    speculative: Speculative | None = key(
-        Record(Speculative), "speculative decoding; not lowered yet"
-    )
-    adapters: tuple[Adapter, ...] = key(ListOf(Record(Adapter)), "LoRA adapters; not lowered yet")
-    features: Map | None = key(Parameters(), "toggles of its manifest; not lowered yet")
+    speculative: Speculative | None = key(Record(Speculative), "speculative decoding")
+    adapters: tuple[Adapter, ...] = key(ListOf(Record(Adapter)), "LoRA adapters")
+    features: Map | None = key(Parameters(), "the engine's own toggles, of its manifest")
     targets: tuple[At[str], ...] = key(
         ListOf(TARGETS, 1), "what to write; the project's unless said"
     )

@@ -29,6 +29,10 @@ RELEASE = Text(re.compile(r"[0-9]+\.[0-9]+\.[0-9]+\Z"), 'a release in quotes, as
 SUFFIX = Text(re.compile(r"[A-Z][A-Z0-9_]*\Z"), "capitals, digits and `_`")
 VARIABLE = Text(re.compile(r"[A-Z][A-Z0-9_]*\Z"), "a variable's name in capitals")
 PREFIX = Text(re.compile(r"[A-Z][A-Z0-9_]*_\Z"), "a prefix in capitals that ends with `_`")
+SPECULATIVE_WORDS = (
+    "algorithm", "model", "num_tokens", "num_steps", "topk", "draft_sample_method",
+    "rejection_sample_method", "draft_tp",
+)  # fmt: skip
 TOPOLOGY_KEYS = ("tp", "pp", "dp", "ep", "cp", "dcp", "enable_dp_attention")
 
 
@@ -100,6 +104,14 @@ class OwnFlags:
     host: At[str] = key(FLAG, "bind address", required=True)
     port: At[str] = key(FLAG, "port", required=True)
     served_model_name: At[str] | None = key(FLAG, "name that clients ask for")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """An engine that is told everything by variables: prefix and parameter in capitals."""
+
+    span: Span
+    model: At[str] = key(VARIABLE, "the variable of the model", required=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,13 +225,46 @@ class Secrets:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SpeculativeRules:
+    """How speculative decoding is said to the engine (`strategy/speculative.py`)."""
+
+    span: Span
+    strategy: At[str] = key(
+        Choice(("json_flag", "discrete_flags")), "the way that it is said in", required=True
+    )
+    knob: At[str] | None = key(KNOB, "the parameter that holds it all, for json_flag")
+    names: tuple[Item[At[str]], ...] = key(
+        MapOf(KNOB, Choice(SPECULATIVE_WORDS)), "the engine's name of each word, in order"
+    )
+    defaults: tuple[Item[Map], ...] = key(
+        MapOf(Parameters()), "words that an algorithm has where the spec has none"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdapterRules:
+    """How LoRA adapters are said to the engine."""
+
+    span: Span
+    list: At[str] = key(KNOB, "the parameter that lists them as name=path", required=True)
+    enable: At[str] | None = key(KNOB, "the switch that is needed beside it")
+    max_rank: At[str] | None = key(KNOB, "the parameter of the largest rank")
+    ranks: tuple[At[int], ...] = key(ListOf(Int(1)), "the ranks that it may be, ascending")
+    demands: Map | None = key(Parameters(), "what the engine wants said beside them")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Serve:
     """How servec calls the engine: what a compiler needs beyond the plugin contract."""
 
     span: Span
-    calls: tuple[Call, ...] = key(ListOf(Record(Call), 1), "how it is called", required=True)
+    calls: tuple[Call, ...] = key(ListOf(Record(Call), 1), "how it is called")
+    flags: OwnFlags | None = key(Record(OwnFlags), "flags that servec gives itself")
+    environment_only: Environment | None = key(
+        Record(Environment), "its container owns the entry point and is told by variables"
+    )
+    flag_words: At[str] | None = key(Choice(("-", "_")), "what joins the words of a flag; `-`")
     port: At[int] = key(Int(1, 65535), "the port it serves on", required=True)
-    flags: OwnFlags = key(Record(OwnFlags), "flags that servec gives itself", required=True)
     always: Map | None = key(Parameters(), "parameters of every server, unless told otherwise")
     topology: TopologyRules = key(Record(TopologyRules), "parallelism", required=True)
     negatives: tuple[Negatives, ...] = key(ListOf(Record(Negatives)), "how `false` is written")
@@ -229,6 +274,8 @@ class Serve:
         MapOf(ListOf(Record(RequirementRule), 1)), "what each requirement turns"
     )
     deterministic: Deterministic | None = key(Record(Deterministic), "equal answers")
+    speculative: SpeculativeRules | None = key(Record(SpeculativeRules), "speculative decoding")
+    adapters: AdapterRules | None = key(Record(AdapterRules), "LoRA adapters")
     health: Health = key(Record(Health), "readiness", required=True)
     secrets: Secrets | None = key(Record(Secrets), "what is never written")
     owned: tuple[Item[At[str]], ...] = key(

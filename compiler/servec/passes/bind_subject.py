@@ -250,14 +250,9 @@ class Binder:
         """What the language has and no target has yet is refused aloud, never left out."""
         nodes = model.nodes if model.nodes and model.nodes.value > 1 else None
         role = model.role if model.role and model.role.value != "full" else None
-        features = model.features if model.features and model.features.entries else None
-        adapters = model.adapters[0] if model.adapters else None
         later = {
             "nodes": nodes,
             "role": role,
-            "features": features,
-            "adapters": adapters,
-            "speculative": model.speculative,
         }
         for what, item in later.items():
             if item is not None:

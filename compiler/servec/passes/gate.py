@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 
+from servec.catalog.catalog import Catalog
 from servec.catalog.versions import in_range, parse_range
 from servec.diag import codes
 from servec.diag.findings import Findings
@@ -17,6 +18,7 @@ from servec.ir import decl, knowledge
 from servec.ir.plan import Plan
 from servec.ir.setting import Rank, same
 from servec.ir.site import gpu_resource
+from servec.passes.gate_engine import abilities
 from servec.passes.gate_settings import is_credential, not_carried, settings
 from servec.source.located import At, Span, plain
 
@@ -35,8 +37,11 @@ SECRET_ENV = re.compile(
 """Names that hold a credential whatever reads them."""
 
 
-def run(plans: tuple[Plan, ...], project: decl.Project, findings: Findings) -> tuple[Plan, ...]:
+def run(
+    plans: tuple[Plan, ...], project: decl.Project, catalog: Catalog, findings: Findings
+) -> tuple[Plan, ...]:
     for plan in plans:
+        abilities(plan, catalog, findings)
         _tested_versions(plan, findings)
         _known_issues(plan, findings)
         settings(plan, findings)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from servec.catalog.capabilities import Capabilities
 from servec.catalog.engines import EngineAt, negated
 from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.ir import decl
+from servec.ir.manifest import SPECULATIVE_WORDS
 from servec.ir.program import Subject
 from servec.ir.setting import DETERMINISTIC, Definition, Origin, Rank
-from servec.source.located import Map, Node, Span, plain
+from servec.source.located import Map, Node, Plain, Span, plain
+from servec.strategy.speculative import Draft, parameters
 
 BIND_ADDRESS = "0.0.0.0"
 TOPOLOGY = "topology."
@@ -27,6 +30,8 @@ def definitions_of(subject: Subject, sources: decl.Sources, findings: Findings) 
         *layers,
         *_overrides(subject, engine),
         *_topology(subject),
+        *_speculative(subject),
+        *_adapters(subject),
         *_deterministic(subject),
         *_sets(subject, engine, sources),
     ]
@@ -144,6 +149,46 @@ def _topology(subject: Subject) -> Iterator[Definition]:
             origin = Origin(value.span, f"{_path(subject)}.topology.{key}")
             knob = TOPOLOGY + key
             yield Definition(knob, knob, value.value, value.value, Rank.OVERRIDE, origin)
+
+
+def _speculative(subject: Subject) -> Iterator[Definition]:
+    """`speculative:`, in the parameters of the engine, of the rank of the overrides."""
+    said, rules = subject.model.speculative, subject.engine.serve.speculative
+    if said is None or rules is None:
+        return
+    words: dict[str, Plain] = {}
+    for item in rules.defaults:
+        if item.key.value == said.algorithm.value:
+            words |= {key: plain(entry.value) for key, entry in item.value.entries.items()}
+    for word in SPECULATIVE_WORDS[1:]:
+        value = getattr(said, word)
+        if value is not None:
+            words[word] = value.value
+    capabilities = Capabilities(subject.engine.manifest, subject.version)
+    method = capabilities.engine_name(said.algorithm.value) or said.algorithm.value
+    origin = Origin(said.algorithm.span, f"{_path(subject)}.speculative", "`speculative:`")
+    for knob, value in parameters(rules, Draft(method, words)):
+        yield Definition(knob, knob, value, value, Rank.OVERRIDE, origin)
+
+
+def _adapters(subject: Subject) -> Iterator[Definition]:
+    """`adapters:`, in the parameters of the engine, of the rank of the overrides."""
+    said, rules = subject.model.adapters, subject.engine.serve.adapters
+    if not said or rules is None:
+        return
+    values: dict[str, Plain] = {}
+    if rules.enable is not None:
+        values[rules.enable.value] = True
+    values[rules.list.value] = [f"{item.name.value}={item.path.value}" for item in said]
+    for key, entry in rules.demands.entries.items() if rules.demands else ():
+        values[key] = plain(entry.value)
+    ranks = [item.rank.value for item in said if item.rank is not None]
+    if ranks and rules.max_rank is not None:
+        allowed = [item.value for item in rules.ranks if item.value >= max(ranks)]
+        values[rules.max_rank.value] = allowed[0] if allowed else max(ranks)
+    origin = Origin(said[0].span, f"{_path(subject)}.adapters", "`adapters:`")
+    for knob, value in values.items():
+        yield Definition(knob, knob, value, value, Rank.OVERRIDE, origin)
 
 
 def _deterministic(subject: Subject) -> Iterator[Definition]:

@@ -14,15 +14,17 @@ import json
 import re
 from collections.abc import Iterator
 
+from servec.catalog.capabilities import Capabilities
 from servec.catalog.engines import OWN_KNOBS, EngineAt
 from servec.ir import decl
 from servec.ir.launch import Launch, Variable, Words
 from servec.ir.manifest import TopologyFlag
 from servec.ir.plan import Plan
 from servec.ir.setting import DETERMINISTIC, Group, Origin, Setting
-from servec.source.located import At, Plain
+from servec.source.located import At, Plain, plain
 
 NEGATIVE_NUMBER = re.compile(r"-\d+\Z|-\d*\.\d+\Z")  # as argparse has it
+PARAMETER_GROUPS = (Group.DETERMINISTIC, Group.ENGINE, Group.REQUIREMENT)
 
 
 def run(plans: tuple[Plan, ...], project: decl.Project) -> tuple[Launch, ...]:
@@ -58,6 +60,8 @@ def _launch(plan: Plan, programs: dict[str, At[str]]) -> Launch:
 def _command(plan: Plan, engine: EngineAt) -> Iterator[Words]:
     checkpoint = plan.subject.model.checkpoint
     call, manifest = engine.call, engine.manifest
+    if engine.serve.environment_only is not None:
+        return
     assert call is not None
     assert checkpoint is not None
     called = Origin(call.program[0].span, "", f"how {manifest.engine.value} is called")
@@ -67,7 +71,7 @@ def _command(plan: Plan, engine: EngineAt) -> Iterator[Words]:
     yield Words((*flag, checkpoint.value), None, Origin(checkpoint.span, path))
     yield from _own(plan, engine)
     yield from _topology(plan, engine)
-    for group in (Group.DETERMINISTIC, Group.ENGINE, Group.REQUIREMENT):
+    for group in PARAMETER_GROUPS:
         for setting in plan.settings:
             if setting.group is group:
                 yield from _parameter(setting, engine)
@@ -83,6 +87,7 @@ def _host_program(engine: EngineAt, program: At[str] | None) -> Words | None:
 
 def _own(plan: Plan, engine: EngineAt) -> Iterator[Words]:
     flags = engine.serve.flags
+    assert flags is not None
     for knob, flag in (
         ("host", flags.host),
         ("port", flags.port),
@@ -148,6 +153,25 @@ def looks_like_flag(word: str) -> bool:
     return word.startswith("-") and not NEGATIVE_NUMBER.match(word)
 
 
+def _told_by_variables(plan: Plan) -> Iterator[Variable]:
+    """All parameters as variables, for a container that owns its entry point."""
+    engine = plan.subject.engine.at(plan.subject.version.version)
+    told, checkpoint = engine.serve.environment_only, plan.subject.model.checkpoint
+    if told is None or checkpoint is None:
+        return
+    path = f"{plan.subject.file} models.{plan.subject.model.name.value}.checkpoint"
+    yield Variable(told.model.value, checkpoint.value, Origin(checkpoint.span, path))
+    for flag, value in engine.topology_values(plan.topology):
+        setting = plan.setting(f"topology.{setting_of(flag, plan)}")
+        assert setting is not None, flag
+        name = engine.variable(flag.flag.value.lstrip("-").replace("-", "_"))
+        yield Variable(name, str(value), setting.winner.origin)
+    for setting in plan.settings:
+        if setting.value is not None and setting.group in PARAMETER_GROUPS:
+            name = engine.variable(setting.knob)
+            yield Variable(name, word_of(setting.value), setting.winner.origin)
+
+
 def word_of(value: Plain) -> str:
     """A value as one word of a command line: text as it is, everything else as compact JSON."""
     if isinstance(value, str):
@@ -160,13 +184,19 @@ def word_of(value: Plain) -> str:
 def _environment(plan: Plan) -> Iterator[Variable]:
     """The spec's variables and those of determinism, sorted by name."""
     subject = plan.subject
-    found = {}
+    found = {item.name: item for item in _told_by_variables(plan)}
     rules = subject.engine.serve.deterministic
     if rules is not None and subject.model.deterministic and subject.model.deterministic.value:
         said = subject.model.deterministic
         for item in rules.env:
             origin = Origin(said.span, "", DETERMINISTIC)
             found[item.key.value] = Variable(item.key.value, item.value.value, origin)
+    capabilities = Capabilities(subject.engine.manifest, subject.version)
+    for entry in subject.model.features.entries.values() if subject.model.features else ():
+        path = f"{subject.file} models.{subject.model.name.value}.features.{entry.key.value}"
+        variables, _ = capabilities.features({entry.key.value: plain(entry.value)})
+        for name, value in variables.set:
+            found[name] = Variable(name, value, Origin(entry.key.span, path))
     for item in subject.model.env:
         path = f"{subject.file} models.{subject.model.name.value}.env.{item.key.value}"
         origin = Origin(item.key.span, path)

@@ -1,0 +1,49 @@
+"""Speculative decoding: what a spec says, in the parameters that an engine takes it in.
+
+json_flag        one parameter that holds a mapping, its keys in a fixed order
+discrete_flags   a parameter for each word
+options_file     a mapping in a file beside the wrapper
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from servec.ir.manifest import SpeculativeRules
+from servec.source.located import Plain
+
+
+class Draft(NamedTuple):
+    """What is said of the draft, by the spec's own words; `method` is the engine's name."""
+
+    method: str
+    words: dict[str, Plain]
+
+
+Way = Callable[[SpeculativeRules, Draft], Iterator[tuple[str, Plain]]]
+
+
+def parameters(rules: SpeculativeRules, draft: Draft) -> list[tuple[str, Plain]]:
+    """Parameters and their values, in the order that they are written in."""
+    return list(WAYS[rules.strategy.value](rules, draft))
+
+
+def _json_flag(rules: SpeculativeRules, draft: Draft) -> Iterator[tuple[str, Plain]]:
+    assert rules.knob is not None
+    yield rules.knob.value, dict(_named(rules, draft))
+
+
+def _discrete_flags(rules: SpeculativeRules, draft: Draft) -> Iterator[tuple[str, Plain]]:
+    yield from _named(rules, draft)
+
+
+def _named(rules: SpeculativeRules, draft: Draft) -> Iterator[tuple[str, Plain]]:
+    """The engine's own names, in the order of the manifest."""
+    words: dict[str, Plain] = {"algorithm": draft.method, **draft.words}
+    for item in rules.names:
+        if item.key.value in words:
+            yield item.value.value, words[item.key.value]
+
+
+WAYS: dict[str, Way] = {"json_flag": _json_flag, "discrete_flags": _discrete_flags}
