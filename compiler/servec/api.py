@@ -90,7 +90,7 @@ def engine_version(engine: str, image: str) -> EngineVersion:
 
     `.version` is None where it is unknown; `.source` says where it is from, or why not.
     """
-    return shipped_catalog().images.version(engine, image)
+    return shipped_catalog().version_in(engine, image)
 
 
 def capabilities(
@@ -117,7 +117,7 @@ def capabilities(
         why = "given" if parsed else f"`{version}` is not a version"
         return Capabilities(found, EngineVersion(parsed, why))
     if image is not None:
-        return Capabilities(found, catalog.images.version(engine, image))
+        return Capabilities(found, catalog.version_in(engine, image))
     return Capabilities(found, EngineVersion(None, "no version and no image given"))
 
 

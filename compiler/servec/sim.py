@@ -62,10 +62,10 @@ class _Answers(BaseHTTPRequestHandler):
         elif self.path == "/metrics":
             count = f"sim_requests_total {self.server.requests}\n"
             self._say(HTTPStatus.OK, "text/plain; version=0.0.4", count)
-        elif self.path == "/v1/models" and self._may():
-            self._json({"object": "list", "data": [{"id": self.server.model, "object": "model"}]})
-        elif not self.path.startswith("/v1/"):
+        elif self.path != "/v1/models":
             self._say(HTTPStatus.NOT_FOUND, "text/plain", "not found\n")
+        elif self._may():
+            self._json({"object": "list", "data": [{"id": self.server.model, "object": "model"}]})
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))

@@ -18,6 +18,7 @@ from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.diag.suggest import nearest
 from servec.ir import knowledge
+from servec.ir.facts import EngineVersion
 from servec.ir.manifest import Manifest
 from servec.ir.typed import read_record
 from servec.source.files import Files
@@ -77,6 +78,12 @@ class Catalog:
                 if node is not None:
                     return read_record(Manifest, node, self.findings)
         return None
+
+    def version_in(self, name: str, image: str) -> EngineVersion:
+        """The version of an engine, by its name or an alias, in a container image."""
+        manifest = self.contract(name)
+        marker = manifest.tag_marker.value if manifest and manifest.tag_marker else ""
+        return self.images.version(name, image, marker)
 
     @cached_property
     def aliases(self) -> dict[str, str]:

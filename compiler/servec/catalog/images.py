@@ -1,7 +1,7 @@
 """Engine versions from image references.
 
 1. an exact entry of the image catalogue (the whole reference, or its tag, for that engine);
-2. the tag, where it begins with a version;
+2. the tag, where it begins with a version, or has one after the manifest's `tag_marker`;
 3. unknown, with the reason.
 """
 
@@ -49,14 +49,15 @@ class ImageTable:
         engines = self._engines.get(_place(parse_reference(text).repository), set())
         return next(iter(engines)) if len(engines) == 1 else None
 
-    def version(self, engine: str, text: str) -> EngineVersion:
+    def version(self, engine: str, text: str, marker: str = "") -> EngineVersion:
         """The version of an engine in an image, or unknown with the reason."""
         found = self.find(engine, text)
         if found is not None and found[0].engine.value == engine:
             return EngineVersion(parse_version(found[0].version.value), found[1])
         reference = parse_reference(text)
         tag = reference.tag or ("" if "/" in text else text)
-        version = version_of_tag(tag)
+        _, marked, rest = tag.partition(marker) if marker else ("", "", "")
+        version = version_of_tag(rest if marked else tag)
         if version is not None:
             return EngineVersion(version, "tag")
         if not reference.tag:

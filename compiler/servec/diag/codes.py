@@ -261,6 +261,10 @@ NO_ALGORITHM = Code(
 )
 BAD_FEATURE = Code("SV0610", ERROR, "feature of the engine", "{problem}", "{advice}")
 ADAPTERS = Code("SV0611", ERROR, "adapters cannot be served", "{problem}", "{advice}")
+VARIABLE_TWICE = Code(
+    "SV0612", ERROR, "one variable is set twice", "`env:` and {other} both set `{name}`",
+    "keep one of the two",
+)
 
 # --- 07: lowering and artifacts ------------------------------------------------------------------
 NO_IMAGE = Code(

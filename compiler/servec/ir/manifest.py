@@ -311,6 +311,9 @@ class Manifest:
         MapOf(Record(Feature)), "toggles of this engine alone"
     )
     min_version: At[str] | None = key(RELEASE, "lowest version, for messages")
+    tag_marker: At[str] | None = key(
+        TEXT, "what stands before the version in an image's tag, where no tag begins with it"
+    )
     version_features: tuple[VersionFeature, ...] = key(
         ListOf(Record(VersionFeature)), "what is there from which version on"
     )

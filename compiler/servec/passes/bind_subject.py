@@ -108,11 +108,11 @@ class Binder:
         images = self.catalog.images
         found = images.find(engine.name, model.image.value)
         theirs = found[0].engine.value if found else images.engine_of(model.image.value)
-        if theirs is not None and theirs != engine.name:
+        if theirs is not None and self.catalog.aliases.get(theirs, theirs) != engine.name:
             span = model.image.span
             self.findings.add(codes.OTHER_IMAGE, span, theirs=theirs, engine=engine.name)
             return None
-        version = images.version(engine.name, model.image.value)
+        version = self.catalog.version_in(engine.name, model.image.value)
         if said is None:
             return version if version.known else self.unknown(model, engine, version)
         if version.version is not None and version.version != said:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from servec.catalog.capabilities import Capabilities
 from servec.catalog.catalog import Catalog
 from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.diag.suggest import nearest
+from servec.ir.decl import Item
+from servec.ir.manifest import SPECULATIVE_WORDS, Feature, SpeculativeRules
 from servec.ir.plan import Plan
 from servec.source.located import plain
 
@@ -16,6 +20,7 @@ def abilities(plan: Plan, catalog: Catalog, findings: Findings) -> None:
     _speculative(plan, catalog, findings)
     _adapters(plan, findings)
     _features(plan, findings)
+    _variables(plan, findings)
 
 
 def _speculative(plan: Plan, catalog: Catalog, findings: Findings) -> None:
@@ -44,25 +49,51 @@ def _speculative(plan: Plan, catalog: Catalog, findings: Findings) -> None:
         advice = "give a hub id, or a path that the server sees"
         findings.add(codes.NO_ALGORITHM, said.model.span, problem=problem, advice=advice)
     elif subject.engine.serve.speculative is None:
-        problem = f"servec knows no way to tell {subject.engine.name} of it"
+        problem = f"servec knows no way to tell {subject.engine.name} of speculative decoding"
         advice = "add `serve: {speculative: …}` to its manifest"
         findings.add(codes.NO_ALGORITHM, said.algorithm.span, problem=problem, advice=advice)
+    else:
+        _unnamed_words(plan, subject.engine.serve.speculative, findings)
+
+
+def _unnamed_words(plan: Plan, rules: SpeculativeRules, findings: Findings) -> None:
+    """Words of the spec that the engine has no parameter for: they would be lost."""
+    said, engine = plan.subject.model.speculative, plan.subject.engine.name
+    named = [item.key.value for item in rules.names]
+    for word in SPECULATIVE_WORDS[1:]:
+        value = getattr(said, word)
+        if value is not None and word not in named:
+            problem = f"{engine} has no parameter for `{word}` of `speculative:`"
+            advice = f"take it out; {engine} has: {', '.join(named)}"
+            findings.add(codes.NO_ALGORITHM, value.span, problem=problem, advice=advice)
 
 
 def _adapters(plan: Plan, findings: Findings) -> None:
     subject = plan.subject
-    rules = subject.engine.serve.adapters
+    rules, taken = subject.engine.serve.adapters, {subject.model.name.value}
     for adapter in subject.model.adapters:
-        problem, span = "", adapter.span
+        name, path = adapter.name.value, adapter.path.value
         if rules is None:
+            span = adapter.span
             problem = f"servec knows no way to give {subject.engine.name} adapters"
-        elif "=" in adapter.name.value or adapter.name.value.startswith("-"):
-            problem, span = f"`{adapter.name.value}` is no name for an adapter", adapter.name.span
+            advice = "add `serve: {adapters: …}` to its manifest, or take them out"
+        elif "=" in name or name.startswith("-"):
+            span, problem = adapter.name.span, f"`{name}` is no name for an adapter"
+            advice = "use letters, digits and `-`, a letter first"
+        elif name in taken:
+            span, problem = adapter.name.span, f"`{name}` is served already"
+            advice = "give each adapter a name of its own, and none the model's"
+        elif path.startswith("s3://"):
+            span, problem = adapter.path.span, "an adapter cannot be read from s3://"
+            advice = "give a hub id, or a path that the server sees"
         elif adapter.rank and rules.ranks and adapter.rank.value > rules.ranks[-1].value:
             most = rules.ranks[-1].value
-            problem, span = f"{subject.engine.name} takes ranks up to {most}", adapter.rank.span
-        if problem:
-            findings.add(codes.ADAPTERS, span, problem=problem, advice="")
+            span, problem = adapter.rank.span, f"{subject.engine.name} takes ranks up to {most}"
+            advice = "take an adapter of a lower rank"
+        else:
+            taken.add(name)
+            continue
+        findings.add(codes.ADAPTERS, span, problem=problem, advice=advice)
 
 
 def _features(plan: Plan, findings: Findings) -> None:
@@ -77,3 +108,33 @@ def _features(plan: Plan, findings: Findings) -> None:
             findings.add(
                 codes.BAD_FEATURE, entry.key.span, problem=problem, advice=known, suggestion=near
             )
+
+
+def _variables(plan: Plan, findings: Findings) -> None:
+    """Names in `env:` that a feature or a setting is told by: one of the two would be lost."""
+    subject = plan.subject
+    engine, told = subject.engine.at(subject.version.version), subject.engine.serve
+    features = {feature.value.env_var.value: feature.key.value for feature in _used(plan)}
+    others = {name: f"the feature `{feature}`" for name, feature in features.items()}
+    if told.environment_only is not None:
+        others[told.environment_only.model.value] = "`checkpoint:`"
+        others |= {
+            engine.variable(item.knob): f"the setting `{item.knob}`"
+            for item in plan.settings
+            if item.value is not None
+        }
+        for flag, _ in engine.topology_values(plan.topology):
+            words = flag.flag.value.lstrip("-").replace("-", "_")
+            others[engine.variable(words)] = f"`{flag.of.value}` of the topology"
+    for item in subject.model.env:
+        if other := others.get(item.key.value):
+            findings.add(codes.VARIABLE_TWICE, item.key.span, name=item.key.value, other=other)
+
+
+def _used(plan: Plan) -> Iterator[Item[Feature]]:
+    said = plan.subject.model.features
+    return (
+        item
+        for item in plan.subject.engine.manifest.engine_features
+        if said is not None and item.key.value in said.entries
+    )
