@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-KINDS = ("recipe_layers", "plan_runs", "requirement_rules")
+KINDS = ("recipe_layers", "plan_runs", "requirement_rules", "engine_capabilities")
 Row = dict[str, Any]
+NOT_BUILT = "servec has nothing for this yet"
+"""What a row says that fails because its part of servec is not there; tests let these be."""
 
 
 class Kind(Protocol):
@@ -30,7 +32,17 @@ class Result:
 
 
 def read(path: Path) -> list[Row]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+    """The rows of a file of lines, or of one JSON object of tables: those get `table`, `folder`
+    and an `id`."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".jsonl":
+        return [json.loads(line) for line in text.splitlines() if line]
+    tables = {name: rows for name, rows in json.loads(text).items() if isinstance(rows, list)}
+    return [
+        {**row, "table": name, "folder": str(path.parent), "id": f"{name} {number}"}
+        for name, rows in tables.items()
+        for number, row in enumerate(rows)
+    ]
 
 
 def judge(kind: Kind, rows: list[Row]) -> Result:
