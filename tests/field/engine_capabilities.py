@@ -129,6 +129,40 @@ def _dspark_defaults(row: Row) -> Iterator[str]:
         yield from differ(key, row[key], found.get(key, ""))
 
 
+def _driver_at_least(row: Row) -> Iterator[str]:
+    image = f'{{engine: vllm, version: "0.29.0", driver: "{row["need"]}"}}'
+    files = {"catalogs/images.yaml": f"registry.example/vllm:v0.29.0: {image}\n"}
+    yield from _starts(row["ok"], "vllm", "registry.example/vllm:v0.29.0", row["have"], files)
+
+
+def _image_default_ami_driver(row: Row) -> Iterator[str]:
+    found = shipped_catalog().images.find(row["engine"], row["image"])
+    floor = found[0].driver.value if found and found[0].driver else None
+    yield from differ("floor", row["image_min_driver"], floor)
+    yield from _starts(row["ok"], row["engine"], row["image"], row["ami_driver"], {})
+
+
+def _starts(
+    wanted: bool, engine: str, image: str, driver: str, files: dict[str, str]
+) -> Iterator[str]:
+    """Whether the image is said to start on a machine with a driver."""
+    machine = f'{{accelerator: H100-80G, gpus: 1, driver: "{driver}"}}'
+    model = {
+        "checkpoint": "org/model",
+        "engine": engine,
+        "image": image,
+        "hardware": "test.machine",
+        "recipe": "none",
+        "topology": {"tp": 1},
+    }
+    result = compile_models(
+        {"m": model}, files={"catalogs/instances.yaml": f"test.machine: {machine}\n", **files}
+    )
+    yield from errors(result)
+    found = all(finding.code.number != "SV0613" for finding in result.findings)
+    yield from differ("starts", wanted, found)
+
+
 def _schema_reject(row: Row) -> Iterator[str]:
     for form, changed in CHANGES.items():
         if row["change"].startswith(form):
@@ -182,6 +216,8 @@ CHECKS = {
     "speculative": _speculative,
     "dspark_defaults": _dspark_defaults,
     "schema_reject": _schema_reject,
+    "driver_at_least": _driver_at_least,
+    "image_default_ami_driver": _image_default_ami_driver,
 }
 
 

@@ -65,6 +65,21 @@ class ImageTable:
             return EngineVersion(None, f"the image has {what}")
         return EngineVersion(None, f"the tag `{reference.tag}` tells no version")
 
+    def newest_on(self, engine: str, driver: str) -> str | None:
+        """The catalogued image of an engine with the highest version that runs with a driver."""
+        have = parse_version(driver)
+        known = [
+            (version, name)
+            for name, image in self.by_reference.items()
+            if image.engine.value == engine
+            and image.driver is not None
+            and (floor := parse_version(image.driver.value)) is not None
+            and (version := parse_version(image.version.value)) is not None
+            and have is not None
+            and floor <= have
+        ]
+        return max(known)[1] if known else None
+
     def lowest_since(self, engine: str, since: str) -> str | None:
         """The catalogued image of an engine with the lowest version that is at least `since`."""
         floor = parse_version(since)

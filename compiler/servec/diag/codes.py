@@ -265,6 +265,10 @@ VARIABLE_TWICE = Code(
     "SV0612", ERROR, "one variable is set twice", "`env:` and {other} both set `{name}`",
     "keep one of the two",
 )
+OLD_DRIVER = Code(
+    "SV0613", WARNING, "driver is older than the image needs",
+    "the image needs driver {need} or newer, {instance} comes with {have}", "{advice}",
+)
 
 # --- 07: lowering and artifacts ------------------------------------------------------------------
 NO_IMAGE = Code(

@@ -126,6 +126,7 @@ class Instance:
     vcpus: At[int] | None = key(Int(1), "virtual CPUs")
     memory_gib: At[float] | None = key(Number(), "memory of the host, GiB")
     fabric: At[str] | None = key(TEXT, "network between nodes")
+    driver: At[str] | None = key(VERSION, "NVIDIA driver that it comes with")
     note: At[str] | None = key(TEXT, "what else to know")
     source: Node | None = key(SOURCE, "where the facts are from")
 
@@ -140,7 +141,7 @@ class Image:
     version: At[str] = key(VERSION, "that engine's version", required=True)
     inner: tuple[Item[At[str]], ...] = key(MapOf(VERSION), "versions of engines inside it")
     cuda: At[str] | None = key(TEXT, "CUDA toolkit")
-    driver: At[str] | None = key(TEXT, "lowest driver that it runs with")
+    driver: At[str] | None = key(VERSION, "lowest driver that it runs with")
     registry: At[str] | None = key(TEXT, "where it is published")
     date: At[str] | None = key(TEXT, "when it was published")
     note: At[str] | None = key(TEXT, "what else to know")

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What one plan is about. `gpus` is of one node and one replica, None where the topology
-    decides; `precision` and `recipe` are None where the user said `recipe: none`."""
+    """What one plan is about. `instance` is the machine, where the spec names one; `gpus` is of one
+    node and one replica, None where the topology decides; `precision` and `recipe` are None where
+    the user said `recipe: none`."""
 
     name: str
     model: decl.Model
@@ -29,6 +30,7 @@ class Subject:
     version: EngineVersion
     image: At[str] | None
     accelerator: knowledge.Accelerator
+    instance: knowledge.Instance | None
     gpus: int | None
     facts: Facts
     model_type: str

@@ -62,7 +62,7 @@ class Binder:
         whole = self.lowerable(model) and not any(map(model.is_hole, MUST_BE_WHOLE))
         if not (whole and engine and version and hardware and facts and found):
             return None
-        accelerator, gpus = hardware
+        accelerator, instance, gpus = hardware
         recipe, choice = found
         return Subject(
             name=name,
@@ -72,6 +72,7 @@ class Binder:
             version=version,
             image=model.image,
             accelerator=accelerator,
+            instance=instance,
             gpus=gpus,
             facts=facts,
             model_type=MODEL_TYPE_OF[model.type.value if model.type else "chat"],
@@ -148,7 +149,10 @@ class Binder:
         )
         return version
 
-    def hardware(self, model: decl.Model) -> tuple[knowledge.Accelerator, int | None] | None:
+    def hardware(
+        self, model: decl.Model
+    ) -> tuple[knowledge.Accelerator, knowledge.Instance | None, int | None] | None:
+        """The accelerator, the machine where it is one that the catalogue has, and the GPUs."""
         gpus = model.gpus.value if model.gpus else None
         if model.hardware is None:
             self.missing(model, "hardware", "an accelerator key as `H100-80G`")
@@ -170,7 +174,7 @@ class Binder:
         if accelerator is None:
             self.catalog.unknown_accelerator(model.hardware)
             return None
-        return accelerator, gpus
+        return accelerator, instance, gpus
 
     def facts(self, model: decl.Model) -> Facts | None:
         """What is known of the model; None with a finding where its config cannot be used."""

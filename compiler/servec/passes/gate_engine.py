@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from packaging.version import Version
+
 from servec.catalog.capabilities import Capabilities
 from servec.catalog.catalog import Catalog
 from servec.diag import codes
@@ -21,6 +23,7 @@ def abilities(plan: Plan, catalog: Catalog, findings: Findings) -> None:
     _adapters(plan, findings)
     _features(plan, findings)
     _variables(plan, findings)
+    _driver(plan, catalog, findings)
 
 
 def _speculative(plan: Plan, catalog: Catalog, findings: Findings) -> None:
@@ -138,3 +141,25 @@ def _used(plan: Plan) -> Iterator[Item[Feature]]:
         for item in plan.subject.engine.manifest.engine_features
         if said is not None and item.key.value in said.entries
     )
+
+
+def _driver(plan: Plan, catalog: Catalog, findings: Findings) -> None:
+    """The lowest driver of the image against the one that the machine comes with."""
+    subject = plan.subject
+    instance, image = subject.instance, subject.image
+    found = catalog.images.find(subject.engine.name, image.value) if image else None
+    if not (image and found and found[0].driver and instance and instance.driver):
+        return
+    need, have = found[0].driver, instance.driver
+    if Version(have.value) < Version(need.value):
+        other = catalog.images.newest_on(found[0].engine.value, have.value)
+        advice = f"take {other}, or a machine image" if other else "take an instance"
+        findings.add(
+            codes.OLD_DRIVER,
+            image.span,
+            need=need.value,
+            instance=instance.name.value,
+            have=have.value,
+            advice=f"{advice} with a newer driver",
+            also=(have.span, "its driver"),
+        )
