@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from servec.diag import codes
 from servec.diag.findings import Finding, Findings
 from servec.ir.facts import EngineVersion
-from servec.ir.launch import Launch
-from servec.ir.plan import Plan
 from servec.source.files import Files, Folder, Memory, find_project
 
 if TYPE_CHECKING:
     from servec.catalog.capabilities import Capabilities
     from servec.catalog.catalog import Catalog
+    from servec.ir.launch import Launch
     from servec.ir.manifest import Manifest
+    from servec.ir.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
