@@ -202,7 +202,7 @@ BAD_TOPOLOGY = Code("SV0402", ERROR, "topology does not work out", "{problem}", 
 NO_FLAG = Code(
     "SV0403", WARNING, "engine has no such parallelism",
     "engine `{engine}` has no flag for {what}: it is left out",
-    "take it out of the spec, or serve the model with an engine that has it",
+    "take it out of the spec, plan with fewer GPUs, or take an engine that has it",
 )
 BAD_SET = Code(
     "SV0404", ERROR, "setting on the command line", "`--set {text}`: {problem}",
@@ -273,6 +273,11 @@ OLD_DRIVER = Code(
 # --- 07: lowering and artifacts ------------------------------------------------------------------
 NO_IMAGE = Code(
     "SV0701", ERROR, "target needs an image", "the target `{target}` needs `image:`", "{advice}",
+)
+NO_COMMAND = Code(
+    "SV0702", WARNING, "engine is no command of a host",
+    "`{engine}` is a container that starts itself: nothing is made for {targets}",
+    "say `targets: [kubernetes]` for this model",
 )
 
 # --- 08: the output folder -----------------------------------------------------------------------

@@ -67,7 +67,8 @@ def _setting(setting: Setting) -> None:
 
 
 def _launch(launch: Launch) -> None:
-    assert launch.command, launch
+    starts_itself = launch.plan.subject.engine.serve.environment_only is not None
+    assert bool(launch.command) != starts_itself, launch
     for group in launch.command:
         assert group.words, group
         assert group.origin.where, group

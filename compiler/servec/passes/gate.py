@@ -49,6 +49,7 @@ def run(
         _checkpoint(plan, findings)
         _precision(plan, findings)
         _parallelism(plan, findings)
+        _hosts(plan, project, findings)
         _kubernetes(plan, project, findings)
     return plans
 
@@ -172,12 +173,15 @@ def _precision(plan: Plan, findings: Findings) -> None:
 
 
 def _parallelism(plan: Plan, findings: Findings) -> None:
-    """What the engine has no flag for is left out, and said."""
+    """What the engine has no flag for is left out, and said. An engine that has none for tp takes
+    every GPU that it sees."""
     engine = plan.subject.engine.at(plan.subject.version.version)
     flagged = {flag.of.value for flag in engine.topology_flags}
+    if flagged & {"plain_dp", "attention_dp"}:
+        flagged.add("dp")
     if plan.topology.enable_dp_attention and engine.serve.topology.tp_counts is None:
         _no_flag(plan, "attention data parallelism", "topology.enable_dp_attention", findings)
-    for key in ("ep", "cp", "dcp"):
+    for key in ("pp", "dp", "ep", "cp", "dcp"):
         if (getattr(plan.topology, key) or 1) > 1 and key not in flagged:
             _no_flag(plan, f"`{key}`", f"topology.{key}", findings)
 
@@ -186,6 +190,19 @@ def _no_flag(plan: Plan, what: str, knob: str, findings: Findings) -> None:
     setting = plan.setting(knob)
     span: Span | None = setting.winner.origin.span if setting else None
     findings.add(codes.NO_FLAG, span, engine=plan.subject.engine.name, what=what)
+
+
+def _hosts(plan: Plan, project: decl.Project, findings: Findings) -> None:
+    """A container that starts itself has no command for a host to run."""
+    subject = plan.subject
+    if subject.engine.serve.environment_only is None or subject.model.is_hole("targets"):
+        return
+    named = subject.model.targets or project.targets
+    hosts = [item for item in named if item.value != "kubernetes"]
+    if hosts or not named:
+        words = " or ".join(item.value for item in hosts) or "bash or systemd"
+        span = (hosts[0] if hosts else subject.model.name).span
+        findings.add(codes.NO_COMMAND, span, engine=subject.engine.name, targets=words)
 
 
 def _kubernetes(plan: Plan, project: decl.Project, findings: Findings) -> None:
