@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import subprocess
 import sys
@@ -62,7 +63,7 @@ def _run(command: str) -> list[str]:
     words = command.replace("make plans", f"{SERVEC} build").replace(".venv/bin/servec", SERVEC)
     done = subprocess.run(
         ["bash", "-c", words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        text=True, check=False,
+        text=True, check=False, env={**os.environ, "PATH": os.defpath},
     )  # fmt: skip
     return done.stdout.splitlines()
 
