@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -140,8 +141,9 @@ def read_manifest(manifest: Mapping[str, Any]) -> Manifest:
     return record
 
 
+@cache
 def shipped_catalog() -> Catalog:
-    """The catalogue of what ships with servec."""
+    """The catalogue of what ships with servec; each file is read once a process."""
     from servec.catalog.catalog import Catalog
 
     findings = Findings()

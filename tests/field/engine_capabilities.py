@@ -102,9 +102,9 @@ def _speculative(row: Row) -> Iterator[str]:
     said = {word: _number(row[key]) for key, word in words.items() if row.get(key)}
     algorithm = row["algorithm"]
     contract = shipped_catalog().contract(row["engine"])
-    for item in contract.algorithm_map:  # the row may have the engine's own name
-        if algorithm not in _manifest(row, row["engine"])["supported_algorithms"]:
-            algorithm = item.key.value if item.value.value == algorithm else algorithm
+    if algorithm not in {item.value for item in contract.supported_algorithms}:
+        own = {item.value.value: item.key.value for item in reversed(contract.algorithm_map)}
+        algorithm = own.get(algorithm, algorithm)
     result = _compiled(row["engine"], {"algorithm": algorithm, **said} if algorithm else None)
     if row.get("exit"):
         if not errors(result):

@@ -137,6 +137,10 @@ class EngineAt:
         """The variable of a parameter, for an engine that is told by its environment."""
         return self.manifest.env_var_prefix.value + knob.upper()
 
+    def topology_variable(self, flag: TopologyFlag) -> str:
+        """The variable of a topology flag, for the same kind of engine."""
+        return self.variable(flag.flag.value.lstrip("-").replace("-", "_"))
+
     def negative(self, knob: str) -> str | None:
         """The flag that says `false`, or None where leaving the flag out is all there is."""
         rule = self.negatives

@@ -7,6 +7,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from packaging.version import Version
+
 from servec.catalog.references import parse_reference, version_of_tag
 from servec.catalog.versions import parse_version
 from servec.ir import knowledge
@@ -67,31 +71,29 @@ class ImageTable:
 
     def newest_on(self, engine: str, driver: str) -> str | None:
         """The catalogued image of an engine with the highest version that runs with a driver."""
-        have = parse_version(driver)
-        known = [
-            (version, name)
-            for name, image in self.by_reference.items()
-            if image.engine.value == engine
-            and image.driver is not None
-            and (floor := parse_version(image.driver.value)) is not None
-            and (version := parse_version(image.version.value)) is not None
-            and have is not None
-            and floor <= have
-        ]
-        return max(known)[1] if known else None
+        have = Version(driver)
+        return max(
+            (
+                (version, name)
+                for version, name, image in self._versions(engine)
+                if image.driver is not None and Version(image.driver.value) <= have
+            ),
+            default=(None, None),
+        )[1]
 
     def lowest_since(self, engine: str, since: str) -> str | None:
         """The catalogued image of an engine with the lowest version that is at least `since`."""
-        floor = parse_version(since)
-        known = [
-            (version, name)
-            for name, image in self.by_reference.items()
-            if image.engine.value == engine
-            and (version := parse_version(image.version.value)) is not None
-            and floor is not None
-            and version >= floor
-        ]
-        return min(known)[1] if known else None
+        floor = Version(since)
+        return min(
+            ((version, name) for version, name, _ in self._versions(engine) if version >= floor),
+            default=(None, None),
+        )[1]
+
+    def _versions(self, engine: str) -> Iterator[tuple[Version, str, knowledge.Image]]:
+        for name, image in self.by_reference.items():
+            version = parse_version(image.version.value)
+            if image.engine.value == engine and version is not None:
+                yield version, name, image
 
 
 def _place(repository: str) -> str:

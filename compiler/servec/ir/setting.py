@@ -102,6 +102,10 @@ class Group(Enum):
     REQUIREMENT = "requirement"
 
 
+PARAMETER_GROUPS = (Group.DETERMINISTIC, Group.ENGINE, Group.REQUIREMENT)
+"""The engine's own parameters, in the order of the command line."""
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """A knob's final value, with the whole history of its definitions, strongest first."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from packaging.version import Version
 
 from servec.catalog.capabilities import Capabilities
@@ -11,9 +9,9 @@ from servec.catalog.catalog import Catalog
 from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.diag.suggest import nearest
-from servec.ir.decl import Item
-from servec.ir.manifest import SPECULATIVE_WORDS, Feature, SpeculativeRules
+from servec.ir.manifest import SPECULATIVE_WORDS, SpeculativeRules
 from servec.ir.plan import Plan
+from servec.ir.setting import PARAMETER_GROUPS
 from servec.source.located import plain
 
 
@@ -116,31 +114,23 @@ def _features(plan: Plan, findings: Findings) -> None:
 def _variables(plan: Plan, findings: Findings) -> None:
     """Names in `env:` that a feature or a setting is told by: one of the two would be lost."""
     subject = plan.subject
-    engine, told = subject.engine.at(subject.version.version), subject.engine.serve
-    features = {feature.value.env_var.value: feature.key.value for feature in _used(plan)}
-    others = {name: f"the feature `{feature}`" for name, feature in features.items()}
-    if told.environment_only is not None:
-        others[told.environment_only.model.value] = "`checkpoint:`"
-        others |= {
-            engine.variable(item.knob): f"the setting `{item.knob}`"
-            for item in plan.settings
-            if item.value is not None
-        }
+    engine, features = subject.engine.at(subject.version.version), subject.model.features
+    others = {
+        item.value.env_var.value: f"the feature `{item.key.value}`"
+        for item in subject.engine.manifest.engine_features
+        if features is not None and item.key.value in features.entries
+    }
+    told = engine.serve.environment_only
+    if told is not None:
+        others[told.model.value] = "`checkpoint:`"
+        for setting in plan.settings:
+            if setting.value is not None and setting.group in PARAMETER_GROUPS:
+                others[engine.variable(setting.knob)] = f"the setting `{setting.knob}`"
         for flag, _ in engine.topology_values(plan.topology):
-            words = flag.flag.value.lstrip("-").replace("-", "_")
-            others[engine.variable(words)] = f"`{flag.of.value}` of the topology"
+            others[engine.topology_variable(flag)] = f"`{flag.of.value}` of the topology"
     for item in subject.model.env:
         if other := others.get(item.key.value):
             findings.add(codes.VARIABLE_TWICE, item.key.span, name=item.key.value, other=other)
-
-
-def _used(plan: Plan) -> Iterator[Item[Feature]]:
-    said = plan.subject.model.features
-    return (
-        item
-        for item in plan.subject.engine.manifest.engine_features
-        if said is not None and item.key.value in said.entries
-    )
 
 
 def _driver(plan: Plan, catalog: Catalog, findings: Findings) -> None:

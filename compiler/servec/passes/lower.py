@@ -20,11 +20,10 @@ from servec.ir import decl
 from servec.ir.launch import Launch, Variable, Words
 from servec.ir.manifest import TopologyFlag
 from servec.ir.plan import Plan
-from servec.ir.setting import DETERMINISTIC, Group, Origin, Setting
+from servec.ir.setting import DETERMINISTIC, PARAMETER_GROUPS, Group, Origin, Setting
 from servec.source.located import At, Plain, plain
 
 NEGATIVE_NUMBER = re.compile(r"-\d+\Z|-\d*\.\d+\Z")  # as argparse has it
-PARAMETER_GROUPS = (Group.DETERMINISTIC, Group.ENGINE, Group.REQUIREMENT)
 
 
 def run(plans: tuple[Plan, ...], project: decl.Project) -> tuple[Launch, ...]:
@@ -164,8 +163,7 @@ def _told_by_variables(plan: Plan) -> Iterator[Variable]:
     for flag, value in engine.topology_values(plan.topology):
         setting = plan.setting(f"topology.{setting_of(flag, plan)}")
         assert setting is not None, flag
-        name = engine.variable(flag.flag.value.lstrip("-").replace("-", "_"))
-        yield Variable(name, str(value), setting.winner.origin)
+        yield Variable(engine.topology_variable(flag), str(value), setting.winner.origin)
     for setting in plan.settings:
         if setting.value is not None and setting.group in PARAMETER_GROUPS:
             name = engine.variable(setting.knob)
