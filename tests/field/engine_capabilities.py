@@ -15,7 +15,6 @@ from typing import Any
 import servec
 from packaging.version import Version
 from servec.api import read_manifest, shipped_catalog
-from servec.catalog.capabilities import with_companions
 
 from tests.field.project import compile_models, differ, errors
 from tests.field.rows import NOT_BUILT, Row
@@ -76,8 +75,18 @@ def _names(skipped: list[Any]) -> list[str]:
 
 
 def _lora_companion_defaults(row: Row) -> Iterator[str]:
-    filled = with_companions({"lora_enable": "true", **row["user"]})
-    yield from differ("filled", row["filled"], {name: filled.get(name) for name in row["filled"]})
+    suffixes = {
+        name: entry[0].lower()
+        for name, entry in _manifests(_facts(row))[row["engine"]]["capability_map"].items()
+    }
+    user = {suffixes[name]: _number(value) for name, value in row["user"].items()}
+    adapters = [{"name": "a", "path": "org/a"}]
+    result = _compiled(row["engine"], adapters=adapters, overrides=user)
+    yield from errors(result)
+    for name, value in row["filled"].items():
+        found = result.plans[0].setting(suffixes[name])
+        text = ",".join(map(str, found.value if isinstance(found.value, list) else [found.value]))
+        yield from differ(name, value, text)
 
 
 def _dimension_key(row: Row) -> Iterator[str]:
@@ -105,7 +114,8 @@ def _speculative(row: Row) -> Iterator[str]:
     if algorithm not in {item.value for item in contract.supported_algorithms}:
         own = {item.value.value: item.key.value for item in reversed(contract.algorithm_map)}
         algorithm = own.get(algorithm, algorithm)
-    result = _compiled(row["engine"], {"algorithm": algorithm, **said} if algorithm else None)
+    asked = {"speculative": {"algorithm": algorithm, **said}} if algorithm else {}
+    result = _compiled(row["engine"], **asked)
     if row.get("exit"):
         if not errors(result):
             yield "no error, and the row has one"
@@ -121,7 +131,8 @@ def _speculative(row: Row) -> Iterator[str]:
 def _dspark_defaults(row: Row) -> Iterator[str]:
     keys = {"draft": "draft_sample_method", "rejection": "rejection_sample_method"}
     said = {keys[key]: value for key, value in row["given"].items()}
-    result = _compiled("vllm", {"algorithm": row["algorithm"], "model": "org/draft", **said})
+    speculative = {"algorithm": row["algorithm"], "model": "org/draft", **said}
+    result = _compiled("vllm", speculative=speculative)
     yield from errors(result)
     setting = result.plans[0].setting("speculative_config") if result.ok else None
     found = setting.value if setting else {}
@@ -221,7 +232,7 @@ CHECKS = {
 }
 
 
-def _compiled(engine: str, speculative: dict[str, Any] | None) -> servec.Result:
+def _compiled(engine: str, **keys: Any) -> servec.Result:
     versions = {"vllm": "0.29.0", "sglang": "0.5.15", "tensorrt-llm": "1.2.0"}
     model: dict[str, Any] = {
         "checkpoint": "org/model",
@@ -231,7 +242,7 @@ def _compiled(engine: str, speculative: dict[str, Any] | None) -> servec.Result:
         "recipe": "none",
         "topology": {"tp": 1},
     }
-    return compile_models({"m": model | ({"speculative": speculative} if speculative else {})})
+    return compile_models({"m": model | keys})
 
 
 def _number(text: str) -> int | str:
@@ -240,8 +251,7 @@ def _number(text: str) -> int | str:
 
 def _manifest(row: Row, engine: str) -> dict[str, Any]:
     """The contract that stands beside the cases, in the form that manifests have."""
-    path = Path(row["folder"]).parent / "facts" / "engine_manifests.json"
-    found = _manifests(path)[engine]
+    found = _manifests(_facts(row))[engine]
     manifest = {key: value for key, value in found.items() if value is not None}
     return manifest | {
         "engine": engine,
@@ -251,6 +261,10 @@ def _manifest(row: Row, engine: str) -> dict[str, Any]:
             for since, added in found["version_features"]
         ],
     }
+
+
+def _facts(row: Row) -> Path:
+    return Path(row["folder"]).parent / "facts" / "engine_manifests.json"
 
 
 @cache

@@ -130,16 +130,6 @@ class Capabilities:
         return Variables(() if problems else tuple(found), ()), tuple(problems)
 
 
-def with_companions(values: Mapping[str, Plain]) -> dict[str, Plain]:
-    """With LoRA on, the rank and the modules that an engine may demand, where nothing says them."""
-    filled = dict(values)
-    if str(filled.get("lora_enable", "")).lower() in SET:
-        for name, value in (("lora_max_rank", "16"), ("lora_target_modules", "all")):
-            if filled.get(name) in (None, ""):
-                filled[name] = value
-    return filled
-
-
 def _word(key: CapabilityKey, value: Plain) -> str | None:
     """A capability's value as the engine reads it; None where it counts as absent."""
     text = "" if value is None else str(value)

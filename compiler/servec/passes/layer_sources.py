@@ -172,7 +172,8 @@ def _speculative(subject: Subject) -> Iterator[Definition]:
 
 
 def _adapters(subject: Subject) -> Iterator[Definition]:
-    """`adapters:`, in the parameters of the engine, of the rank of the overrides."""
+    """`adapters:`, in the parameters of the engine, of the rank of the overrides; what the engine
+    demands beside them is derived, so that anything said beats it."""
     said, rules = subject.model.adapters, subject.engine.serve.adapters
     if not said or rules is None:
         return
@@ -180,8 +181,6 @@ def _adapters(subject: Subject) -> Iterator[Definition]:
     if rules.enable is not None:
         values[rules.enable.value] = True
     values[rules.list.value] = [f"{item.name.value}={item.path.value}" for item in said]
-    for key, entry in rules.demands.entries.items() if rules.demands else ():
-        values[key] = plain(entry.value)
     ranks = [item.rank.value for item in said if item.rank is not None]
     if ranks and rules.max_rank is not None:
         allowed = [item.value for item in rules.ranks if item.value >= max(ranks)]
@@ -189,6 +188,9 @@ def _adapters(subject: Subject) -> Iterator[Definition]:
     origin = Origin(said[0].span, f"{_path(subject)}.adapters", "`adapters:`")
     for knob, value in values.items():
         yield Definition(knob, knob, value, value, Rank.OVERRIDE, origin)
+    for knob, entry in rules.demands.entries.items() if rules.demands else ():
+        value = plain(entry.value)
+        yield Definition(knob, knob, value, value, Rank.DERIVED, origin)
 
 
 def _deterministic(subject: Subject) -> Iterator[Definition]:
