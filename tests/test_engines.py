@@ -13,11 +13,14 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 import servec
+import yaml
 
 from tests.conftest import ROOT
+from tests.wrapper import start, write_wrapper
 
 SPEC = """
 models:
@@ -42,18 +45,42 @@ ENGINES = {
 MADE_UP = """
 engine: acme
 env_var_prefix: ACME_
-speculative_decoding: false
-supported_algorithms: []
-algorithm_map: {}
-hot_reload: false
+speculative_decoding: true
+supported_algorithms: [sketch]
+algorithm_map: {sketch: SKETCH}
+hot_reload: true
+metrics_endpoint: {path: /m, port: 9100, format: prometheus, switch: count}
+version_features:
+  - {since: "1.1.0", adds: {supported_algorithms: [sketch]}}
+engine_features:
+  turbo: {env_var: ACME_TURBO, type: boolean}
 serve:
   calls: [{program: [acme, up]}]
   port: 9000
   flags: {host: --host, port: --port, served_model_name: --name}
+  always: {count: true}
   topology:
     spellings: {tp: [gpus]}
     flags: [{of: tp, flag: --gpus}]
-  health: {path: /live}
+  negatives: [{prefix: not-, only: [cache]}]
+  speculative:
+    strategy: discrete_flags
+    names: {model: sketcher, algorithm: sketch_kind, num_tokens: sketch_len}
+  health: {path: /live, timeout_seconds: 7}
+"""
+MADE_UP_SPEC = """
+models:
+  m:
+    checkpoint: org/model
+    engine: acme
+    engine_version: "1.2.0"
+    image: registry.example/acme:v1.2.0
+    hardware: H100-80G
+    recipe: none
+    topology: {tp: 2}
+    features: {turbo: true}
+    speculative: {algorithm: sketch, model: org/draft, num_tokens: 3}
+    overrides: {layers: [1, 2, 3], cache: false}
 """
 
 
@@ -108,13 +135,114 @@ def test_folder_alone_makes_an_engine() -> None:
         "serve.d/acme/manifest.yaml": MADE_UP,
         "serve.d/acme/wrapper.sh.j2": (ROOT / "serve.d/sim/wrapper.sh.j2").read_text(),
     }
-    result = compiled("acme", "bash, systemd, kubernetes", **files)
+    files["servec.yaml"] = "targets: [bash, systemd, kubernetes]\n"
+    result = servec.compile(tree={**files, "specs/a.yaml": MADE_UP_SPEC})
     assert result.ok, result.findings
+    assert result.launches[0].argv == (
+        "acme", "up", "org/model", "--host", "0.0.0.0", "--port", "9000", "--name", "m",
+        "--count", "--gpus", "2", "--layers", "1", "2", "3", "--not-cache",
+        "--sketcher", "org/draft", "--sketch-kind", "SKETCH", "--sketch-len", "3",
+    )  # fmt: skip
     wrapper = one_line(result.artifacts["m/bash/serve.sh"].decode())
-    assert "acme up org/model" in wrapper
-    assert "--port 9000 --name m --gpus 2 --max-model-len 4096" in wrapper
-    kubernetes = [path for path in result.artifacts if path.startswith("m/kubernetes/")]
-    assert any("path: /live" in result.artifacts[path].decode() for path in kubernetes)
+    for words in ("--layers 1 2 3", "export ACME_TURBO=true", '"${!ACME_@}"', "need 1.1.0"):
+        assert words in wrapper
+    pod = yaml.safe_load(result.artifacts["m/kubernetes/deployment.yaml"])["spec"]["template"]
+    assert pod["metadata"]["annotations"] == {
+        "prometheus.io/scrape": "true",
+        "prometheus.io/port": "9100",
+        "prometheus.io/path": "/m",
+    }
+    container = pod["spec"]["containers"][0]
+    assert container["readinessProbe"]["httpGet"]["path"] == "/live"
+    assert container["readinessProbe"]["timeoutSeconds"] == 7
+    assert [*container["command"], *container["args"]] == list(result.launches[0].argv)
+    assert "acme can change what it serves while it runs" in one_line(
+        result.artifacts["m/systemd/m.service"].decode()
+    )
+    assert "backend: acme" in result.artifacts["infer_plans.yaml"].decode()
+
+
+def test_metrics_that_are_switched_off_are_not_scraped() -> None:
+    spec = SPEC % "sglang" + "    env_overrides: false\n"
+    tree = {"servec.yaml": "targets: [kubernetes]\n"}
+    for switch, scraped in (("true", True), ("false", False)):
+        text = spec.replace("max_model_len: 4096", f"enable_metrics: {switch}")
+        result = servec.compile(tree={**tree, "specs/a.yaml": text})
+        manifest = result.artifacts["m/kubernetes/deployment.yaml"].decode()
+        assert ("prometheus.io/path: /metrics" in manifest) is scraped
+
+
+def test_image_that_owns_its_entry_point_is_told_by_variables() -> None:
+    """The same engine by its own command, and in a container that starts it."""
+    image = "registry.example/llama-cpp:server-sagemaker-cuda-v1"
+    spec = SPEC.replace("registry.example/engine:v1.2.0", image) % "llama-cpp"
+    spec += "    features: {threads: 4}\n"
+    result = servec.compile(tree={"servec.yaml": "targets: [kubernetes]\n", "specs/a.yaml": spec})
+    assert result.ok, result.findings
+    deployment = yaml.safe_load(result.artifacts["m/kubernetes/deployment.yaml"])
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    assert "command" not in container
+    assert "args" not in container
+    assert {item["name"]: item["value"] for item in container["env"]} == {
+        "SM_LLAMA_CPP_MODEL": "org/model",
+        "SM_LLAMA_CPP_MAX_MODEL_LEN": "4096",
+        "SM_LLAMA_CPP_THREADS": "4",
+    }
+    assert container["startupProbe"]["httpGet"]["path"] == "/ping"
+    on_a_host = servec.compile(tree={"servec.yaml": "targets: [bash]\n", "specs/a.yaml": spec})
+    assert "SV0702" in [item.code.number for item in on_a_host.findings]
+
+
+def test_options_are_a_file_beside_the_wrapper_and_a_config_map() -> None:
+    spec = SPEC % "tensorrt-llm" + "    speculative: {algorithm: ngram, num_tokens: 4}\n"
+    spec = spec.replace(
+        "max_model_len: 4096", "extra_llm_api_options: {kv_cache_config: {dtype: fp8}}"
+    )
+    names = "targets: [bash, systemd, kubernetes]\n"
+    result = servec.compile(tree={"servec.yaml": names, "specs/a.yaml": spec})
+    assert result.ok, result.findings
+    wanted = {
+        "kv_cache_config": {"dtype": "fp8"},
+        "disable_overlap_scheduler": True,
+        "speculative_config": {"decoding_type": "NGram", "max_draft_len": 4},
+    }
+    assert yaml.safe_load(result.artifacts["m/bash/options.yaml"]) == wanted
+    files = yaml.safe_load(result.artifacts["m/kubernetes/files.yaml"])
+    assert yaml.safe_load(files["data"]["options.yaml"]) == wanted
+    pod = yaml.safe_load(result.artifacts["m/kubernetes/deployment.yaml"])
+    pod = pod["spec"]["template"]["spec"]
+    assert {"name": "files", "configMap": {"name": files["metadata"]["name"]}} in pod["volumes"]
+    mount = next(item for item in pod["containers"][0]["volumeMounts"] if item["name"] == "files")
+    args = pod["containers"][0]["args"]
+    assert args[args.index("--extra_llm_api_options") + 1] == f"{mount['mountPath']}/options.yaml"
+    changed = spec.replace("num_tokens: 4", "num_tokens: 5")
+    again = servec.compile(tree={"servec.yaml": names, "specs/a.yaml": changed})
+    other = yaml.safe_load(again.artifacts["m/kubernetes/files.yaml"])
+    assert other["metadata"]["name"] != files["metadata"]["name"]
+
+
+def test_wrapper_names_the_options_from_any_folder(tmp_path: Path) -> None:
+    spec = SPEC % "tensorrt-llm" + "    speculative: {algorithm: ngram, num_tokens: 4}\n"
+    result = servec.compile(tree={"servec.yaml": "targets: [bash]\n", "specs/a.yaml": spec})
+    wrapper = write_wrapper(result, tmp_path)
+    argv = start(wrapper).argv
+    path = argv[argv.index("--extra_llm_api_options") + 1]
+    assert Path(path).read_bytes() == result.artifacts["m/bash/options.yaml"]
+
+
+def test_manifest_in_json_is_an_engine_with_places() -> None:
+    manifest = yaml.safe_load(MADE_UP) | {"hot_reload": "yes"}
+    tree = {
+        "servec.yaml": "targets: [bash]\n",
+        "specs/a.yaml": MADE_UP_SPEC,
+        "serve.d/acme/manifest.json": json.dumps(manifest, indent=2),
+        "serve.d/acme/wrapper.sh.j2": (ROOT / "serve.d/sim/wrapper.sh.j2").read_text(),
+    }
+    found = servec.compile(tree=tree).findings[0]
+    line = tree["serve.d/acme/manifest.json"].splitlines()[found.span.line - 1]  # type: ignore[union-attr]
+    assert line == '  "hot_reload": "yes",'
+    right = json.dumps(manifest | {"hot_reload": True})
+    assert servec.compile(tree={**tree, "serve.d/acme/manifest.json": right}).ok
 
 
 @contextmanager

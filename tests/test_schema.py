@@ -27,6 +27,9 @@ FILES = {
     "accelerators": ["catalogs/accelerators.yaml"],
     "instances": ["catalogs/instances.yaml"],
     "images": ["catalogs/images.yaml"],
+    "releases": sorted(
+        path.relative_to(ROOT).as_posix() for path in ROOT.glob("catalogs/engines/*.yaml")
+    ),
 }
 
 

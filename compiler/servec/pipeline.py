@@ -63,7 +63,7 @@ def run(
     observe("gate", plans)
     if findings.errors:
         return Compiled(sources.project, program, plans)
-    launches = lower.run(plans, sources.project)  # -> argv and environment
+    launches = lower.run(plans, sources.project, catalog)  # -> argv and environment
     observe("lower", launches)
     artifacts = emit.run(launches, sources.project, files, findings)  # -> files
     observe("emit", artifacts)

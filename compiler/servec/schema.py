@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from servec.ir import decl, knowledge, manifest
+from servec.ir import decl, knowledge, manifest, releases
 from servec.ir.shape import (
     Anything,
     Bool,
@@ -35,6 +35,7 @@ KINDS: dict[str, type[Any]] = {
     "accelerators": knowledge.Accelerators,
     "instances": knowledge.Instances,
     "images": knowledge.Images,
+    "releases": releases.EngineCatalogue,
 }
 
 Schema = dict[str, Any]

@@ -10,14 +10,17 @@ import json
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import servec
+import yaml
 from packaging.version import Version
 from servec.api import read_manifest, shipped_catalog
 
 from tests.field.project import compile_models, differ, errors
-from tests.field.rows import NOT_BUILT, Row
+from tests.field.rows import Row
+from tests.wrapper import start, write_wrapper
 
 EXEMPT: dict[str, str] = {}
 CONTRACT = {
@@ -31,8 +34,8 @@ CONTRACT = {
 
 
 def check(row: Row) -> list[str]:
-    if row["table"] not in CHECKS or "yaml" in row:
-        return [NOT_BUILT]
+    if row["table"] not in CHECKS:
+        return [f"the runner knows no such table: {row['table']}"]
     return list(CHECKS[row["table"]](row))
 
 
@@ -121,11 +124,35 @@ def _speculative(row: Row) -> Iterator[str]:
             yield "no error, and the row has one"
     elif errors(result):
         yield from errors(result)
+    elif "yaml" in row:
+        yield from _options(row, result)
     else:
         words = [word for item in result.launches[0].command for word in item.words]
         own = [word for word in words if "speculative" in word]
         start = words.index(own[0]) if own else len(words)
         yield from differ("arguments", row["args"], words[start : start + len(row["args"]) or None])
+
+
+def _options(row: Row, result: servec.Result) -> Iterator[str]:
+    """The file of options, as the artifact has it, and the flag that names it."""
+    launch = result.launches[0]
+    flag = next(item.words for item in launch.command if item.file)
+    yield from differ("flag", row["arg"], flag[0])
+    found = yaml.safe_load(result.artifacts[f"m/bash/{launch.files[0].name}"])
+    yield from differ("options", row["yaml"], found)
+
+
+def _env_to_flag(row: Row) -> Iterator[str]:
+    """The wrapper of a small model, run in bash."""
+    result = _compiled(row["engine"])
+    yield from errors(result)
+    with TemporaryDirectory() as folder:
+        wrapper = write_wrapper(result, Path(folder))
+        without, found = start(wrapper), start(wrapper, **row["env"])
+    yield from differ("arguments", [*without.argv, *row["args"]], found.argv)
+    for value in row["env"].values() if not row["args"] else ():
+        if value in found.stderr:
+            yield f"the value of a variable that is no flag is told: {found.stderr}"
 
 
 def _dspark_defaults(row: Row) -> Iterator[str]:
@@ -224,6 +251,7 @@ CHECKS = {
     "dimension_key": _dimension_key,
     "engine_features": _engine_features,
     "gpu_count": _gpu_count,
+    "env_to_flag": _env_to_flag,
     "speculative": _speculative,
     "dspark_defaults": _dspark_defaults,
     "schema_reject": _schema_reject,

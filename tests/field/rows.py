@@ -9,8 +9,6 @@ from typing import Any, Protocol
 
 KINDS = ("recipe_layers", "plan_runs", "requirement_rules", "engine_capabilities")
 Row = dict[str, Any]
-NOT_BUILT = "servec has nothing for this yet"
-"""What a row says that fails because its part of servec is not there; tests let these be."""
 
 
 class Kind(Protocol):

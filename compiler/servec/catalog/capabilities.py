@@ -28,6 +28,14 @@ class Variables:
     skipped: tuple[tuple[str, str], ...]
 
 
+def gate_of(manifest: Manifest, algorithm: str) -> str | None:
+    """The version that added an algorithm, or None where the manifest's lowest has it."""
+    for feature in manifest.version_features:
+        if any(item.value == algorithm for item in feature.adds.supported_algorithms):
+            return feature.since.value
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """An engine at a version. `supported_algorithms` are those that the version has, in the
@@ -60,16 +68,9 @@ class Capabilities:
 
     def since(self, algorithm: str) -> str | None:
         """The version that added an algorithm, where this one is older; else None."""
-        version = self.version.version
-        for feature in self.manifest.version_features:
-            added = {item.value for item in feature.adds.supported_algorithms}
-            if (
-                algorithm in added
-                and version is not None
-                and version < Version(feature.since.value)
-            ):
-                return feature.since.value
-        return None
+        version, since = self.version.version, gate_of(self.manifest, algorithm)
+        is_older = version is not None and since is not None and version < Version(since)
+        return since if is_older else None
 
     def engine_name(self, algorithm: str) -> str | None:
         """The engine's own name of an algorithm, or None where it has none."""

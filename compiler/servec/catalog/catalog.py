@@ -6,10 +6,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from servec.catalog.accelerators import AcceleratorTable, canonical
-from servec.catalog.contract import check_contract
+from servec.catalog.contract import check_contract, check_gates
 from servec.catalog.engines import Engine
 from servec.catalog.images import ImageTable
 from servec.catalog.recipes import RecipeTable
@@ -25,9 +25,13 @@ from servec.source.files import Files
 from servec.source.located import At, Map, Span
 from servec.source.shipped import MARK
 
+if TYPE_CHECKING:
+    from servec.catalog.released import Released
+
 T = TypeVar("T")
 MANIFESTS = ("manifest.yaml", "manifest.json")
 WRAPPER = "wrapper.sh.j2"
+ENGINES = "catalogs/engines/"
 
 
 class Catalog:
@@ -37,6 +41,7 @@ class Catalog:
         self.files = files
         self.findings = findings
         self._engines: dict[str, Engine | None] = {}
+        self._released: dict[str, Released | None] = {}
 
     def read_own(self) -> None:
         """Read what the project has of its own, whether a model uses it or not."""
@@ -56,6 +61,10 @@ class Catalog:
                 _ = self.instances
             case "catalogs/images":
                 _ = self.images
+            case stem if stem.startswith(ENGINES):
+                found = self.released(stem.removeprefix(ENGINES))
+                if found is not None:
+                    found.check()
             case _:
                 node = self.files.node(path)
                 for entry in node.entries.values() if isinstance(node, Map) else ():
@@ -77,6 +86,25 @@ class Catalog:
                 node = self.files.node(path) if self.files.exists(path) else None
                 if node is not None:
                     return read_record(Manifest, node, self.findings)
+        return None
+
+    def released(self, name: str) -> Released | None:
+        """What released packages of an engine accept, or None where that is not known."""
+        name = self.aliases.get(name, name)
+        if name not in self._released:
+            self._released[name] = self._read_released(name)
+        return self._released[name]
+
+    def _read_released(self, name: str) -> Released | None:
+        from servec.catalog.released import Released
+        from servec.ir.releases import EngineCatalogue
+
+        for mark in ("", MARK):
+            path = f"{mark}{ENGINES}{name}.yaml"
+            node = self.files.node(path) if self.files.exists(path) else None
+            record = read_record(EngineCatalogue, node, self.findings) if node else None
+            if record is not None:
+                return Released(record, self.findings) if record.releases else None
         return None
 
     def version_in(self, name: str, image: str) -> EngineVersion:
@@ -266,10 +294,14 @@ class Catalog:
             self._broken(manifest.engine.span, name, problem, "add `serve:` to the manifest")
             return None
         serve = manifest.serve
-        if serve.environment_only is None and not (serve.calls and serve.flags):
+        told = serve.environment_only
+        if (told is None or told.tag_has is not None) and not (serve.calls and serve.flags):
             problem = "`serve:` has neither `calls` and `flags` nor `environment_only`"
             self._broken(serve.span, name, problem, "say how the engine is called")
             return None
+        released = self.released(name) if manifest.supported_algorithms else None
+        if released is not None:
+            check_gates(manifest, released, self.findings)
         return Engine(manifest, serve, file, wrapper)
 
     def _broken(self, span: Span, engine: str, problem: str, advice: str) -> None:

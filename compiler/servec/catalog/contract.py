@@ -6,14 +6,18 @@ supported_algorithms: [eagle3], algorithm_map: {}  -> SV0214: `eagle3` has no na
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.version import Version
 
+from servec.catalog.versions import parse_version
 from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.ir.manifest import Feature, Manifest
 from servec.source.located import At, Span
+
+if TYPE_CHECKING:
+    from servec.catalog.released import Released
 
 
 class _Breach(NamedTuple):
@@ -27,6 +31,33 @@ def check_contract(manifest: Manifest, findings: Findings) -> None:
     for rule in (_algorithms, _gates, _companions, _features):
         for breach in rule(manifest):
             findings.add(codes.CONTRACT, breach.span, problem=breach.problem, advice=breach.advice)
+
+
+def check_gates(manifest: Manifest, released: Released, findings: Findings) -> None:
+    """Findings about algorithms that a release has and the manifest's gates do not, or the other
+    way round; releases whose methods were not read tell nothing."""
+    names = {item.key.value: item.value.value for item in manifest.algorithm_map}
+    gates = {
+        item.value: feature.since
+        for feature in manifest.version_features
+        for item in feature.adds.supported_algorithms
+    }
+    for algorithm in manifest.supported_algorithms:
+        name, since = names.get(algorithm.value, ""), gates.get(algorithm.value)
+        for release in released.releases:
+            version = parse_version(release)
+            methods = released.at(version).methods if version else ()
+            is_open = since is None or (version is not None and version >= Version(since.value))
+            if methods and is_open != (name in methods):
+                has = "has" if name in methods else "does not have"
+                gate = f"the gate is {since.value}" if since else "there is no gate"
+                findings.add(
+                    codes.WRONG_GATE,
+                    (since or algorithm).span,
+                    problem=f"{manifest.engine.value} {release} {has} `{name}`, and {gate}",
+                    advice="give the version that its own package has the method from",
+                )
+                break
 
 
 def _algorithms(manifest: Manifest) -> Iterator[_Breach]:

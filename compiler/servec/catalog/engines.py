@@ -58,6 +58,7 @@ class EngineAt:
         lists = serve.lists
         self.repeated = frozenset(name.value for name in lists.repeated) if lists else frozenset()
         self.json_lists = frozenset(name.value for name in lists.json) if lists else frozenset()
+        self.files = {item.key.value: item.value.value for item in serve.files}
         self.owned = {item.key.value: item.value.value for item in serve.owned}
         secrets = serve.secrets
         self.secret_flags = frozenset(n.value for n in secrets.flags) if secrets else frozenset()
@@ -129,17 +130,14 @@ class EngineAt:
             return any(name.value == knob for name in rule.only)
         return all(name.value != knob for name in rule.all_but)
 
+    def option(self, knob: str) -> tuple[str, str] | None:
+        """The parameter that names a file and the key in that file, where a knob is such a key."""
+        parameter, dot, key = knob.partition(".")
+        return (parameter, key) if dot and parameter in self.files else None
+
     def flag(self, knob: str) -> str:
         words = self.serve.flag_words
         return "--" + (knob if words and words.value == "_" else knob.replace("_", "-"))
-
-    def variable(self, knob: str) -> str:
-        """The variable of a parameter, for an engine that is told by its environment."""
-        return self.manifest.env_var_prefix.value + knob.upper()
-
-    def topology_variable(self, flag: TopologyFlag) -> str:
-        """The variable of a topology flag, for the same kind of engine."""
-        return self.variable(flag.flag.value.lstrip("-").replace("-", "_"))
 
     def negative(self, knob: str) -> str | None:
         """The flag that says `false`, or None where leaving the flag out is all there is."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from servec.catalog.references import parse_reference, version_of_tag
+from servec.catalog.references import parse_reference, version_told
 from servec.catalog.versions import parse_version
 from servec.ir import knowledge
 from servec.ir.facts import EngineVersion
@@ -58,16 +58,26 @@ class ImageTable:
         found = self.find(engine, text)
         if found is not None and found[0].engine.value == engine:
             return EngineVersion(parse_version(found[0].version.value), found[1])
-        reference = parse_reference(text)
-        tag = reference.tag or ("" if "/" in text else text)
-        _, marked, rest = tag.partition(marker) if marker else ("", "", "")
-        version = version_of_tag(rest if marked else tag)
+        version = version_told(text, marker)
         if version is not None:
             return EngineVersion(version, "tag")
+        reference = parse_reference(text)
         if not reference.tag:
             what = "a digest alone" if reference.digest else "no tag"
             return EngineVersion(None, f"the image has {what}")
         return EngineVersion(None, f"the tag `{reference.tag}` tells no version")
+
+    def irregular(self, engine: str, marker: str) -> list[tuple[str, str]]:
+        """References and tags of an engine's images that tell another version than theirs."""
+        found = []
+        for name, image in self.by_reference.items():
+            if image.engine.value == engine:
+                for text in (name, parse_reference(name).tag):
+                    told = version_told(text, marker)
+                    version = self.version(engine, text, marker).version
+                    if text and version is not None and told != version:
+                        found.append((text, str(version)))
+        return sorted(set(found))
 
     def newest_on(self, engine: str, driver: str) -> str | None:
         """The catalogued image of an engine with the highest version that runs with a driver."""
@@ -81,13 +91,19 @@ class ImageTable:
             default=(None, None),
         )[1]
 
-    def lowest_since(self, engine: str, since: str) -> str | None:
-        """The catalogued image of an engine with the lowest version that is at least `since`."""
-        floor = Version(since)
-        return min(
-            ((version, name) for version, name, _ in self._versions(engine) if version >= floor),
-            default=(None, None),
-        )[1]
+    def upgrade(self, engine: str, since: str | None) -> str:
+        """What to do about a version older than `since`: the catalogued image with the lowest
+        version that is not; empty where none is known."""
+        floor = Version(since) if since else None
+        found = min(
+            (
+                (version, name)
+                for version, name, _ in self._versions(engine)
+                if floor is not None and version >= floor
+            ),
+            default=None,
+        )
+        return f"upgrade the base image to {found[1]}" if found else ""
 
     def _versions(self, engine: str) -> Iterator[tuple[Version, str, knowledge.Image]]:
         for name, image in self.by_reference.items():

@@ -51,9 +51,12 @@ def parse_reference(text: str) -> Reference:
     return Reference(registry, f"{folder}{slash}{last}", tag, digest)
 
 
-def version_of_tag(tag: str) -> Version | None:
-    """The version that a tag begins with, or None."""
-    found = TAG_VERSION.match(tag)
+def version_told(text: str, marker: str = "") -> Version | None:
+    """The version that the tag of a reference, or a tag alone, begins with, or has after a marker;
+    None where it tells none."""
+    tag = parse_reference(text).tag or ("" if "/" in text else text)
+    _, marked, rest = tag.partition(marker) if marker else ("", "", "")
+    found = TAG_VERSION.match(rest if marked else tag)
     if not found:
         return None
     return parse_version((found["two"] or found["three"]) + found["rest"])

@@ -10,6 +10,9 @@ from packaging.version import InvalidVersion, Version
 
 from servec.source.located import At
 
+NEWEST = Version("999999")
+"""Stands for an unknown version, which takes the newest rules: newer than any release."""
+
 
 @cache
 def parse_version(text: str) -> Version | None:
@@ -17,6 +20,12 @@ def parse_version(text: str) -> Version | None:
         return Version(text)
     except InvalidVersion:
         return None
+
+
+def release_order(text: str) -> tuple[int, Version, str]:
+    """Releases in their order; names that are no versions come last, by name."""
+    version = parse_version(text)
+    return (0, version, "") if version else (1, NEWEST, text)
 
 
 @cache
@@ -42,10 +51,6 @@ class Ranged(Protocol):
 
 
 RuleT = TypeVar("RuleT", bound=Ranged)
-
-
-NEWEST = Version("999999")
-"""Stands for an unknown version, which takes the newest rules: newer than any release."""
 
 
 def holds(rule: Ranged, version: Version | None) -> bool:

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from servec.api import UnknownEngine, capabilities
+from servec.api import UnknownEngine, capabilities, shipped_catalog
 from servec.catalog.capabilities import Capabilities
 
 
@@ -45,18 +45,10 @@ def command(
             f"servec: the version is unknown ({found.version.source}): all is shown", err=True
         )
     if algorithm is not None and (reason := found.why_not(algorithm)):
-        click.echo(f"servec: {reason}{_upgrade(found, algorithm)}", err=True)
+        advice = shipped_catalog().images.upgrade(found.engine, found.since(algorithm))
+        click.echo(f"servec: {reason}{advice and '; ' + advice}", err=True)
         return 1
     return 0
-
-
-def _upgrade(found: Capabilities, algorithm: str) -> str:
-    """The lowest image of the catalogue that has an algorithm which this version lacks."""
-    from servec.api import shipped_catalog
-
-    since = found.since(algorithm)
-    image = shipped_catalog().images.lowest_since(found.engine, since) if since else None
-    return f"; upgrade the base image to {image}" if image else ""
 
 
 def _tree(found: Capabilities, target: str) -> dict[str, object]:

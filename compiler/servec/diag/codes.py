@@ -103,6 +103,9 @@ SIZE_RANGES = Code(
     "SV0213", ERROR, "size ranges", "the size range of `{recipe}` {problem}", "{advice}",
 )
 CONTRACT = Code("SV0214", ERROR, "manifest contradicts itself", "{problem}", "{advice}")
+WRONG_GATE = Code(
+    "SV0215", WARNING, "manifest contradicts the engine's catalogue", "{problem}", "{advice}",
+)
 
 # --- 03: binding and sizing ----------------------------------------------------------------------
 UNKNOWN_ENGINE = Code("SV0301", ERROR, "unknown engine", "unknown engine `{name}`", "{known}")
@@ -268,6 +271,9 @@ VARIABLE_TWICE = Code(
 OLD_DRIVER = Code(
     "SV0613", WARNING, "driver is older than the image needs",
     "the image needs driver {need} or newer, {instance} comes with {have}", "{advice}",
+)
+CONTRADICTION = Code(
+    "SV0614", ERROR, "settings contradict one another", "{one}, but {other}", "{advice}",
 )
 
 # --- 07: lowering and artifacts ------------------------------------------------------------------

@@ -16,8 +16,9 @@ from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.emit.header import header
 from servec.emit.shell import quote, quoted
+from servec.emit.start import start_words
 from servec.ir.artifact import Artifact, Trace
-from servec.ir.launch import Launch
+from servec.ir.launch import Launch, Words
 from servec.source.files import Files
 from servec.source.located import Span
 from servec.source.shipped import MARK
@@ -35,10 +36,13 @@ class Wrappers:
         self._texts: dict[str, str] = {}
 
     @cached_property
-    def _templates(self) -> ImmutableSandboxedEnvironment:
+    def _frame(self) -> str:
         own = f"templates/{FRAME}"
-        frame = self.files.text(own) if self.files.exists(own) else self.files.text(MARK + own)
-        self._texts[FRAME] = frame or ""
+        return own if self.files.exists(own) else MARK + own
+
+    @cached_property
+    def _templates(self) -> ImmutableSandboxedEnvironment:
+        self._texts[FRAME] = self.files.text(self._frame) or ""
         return ImmutableSandboxedEnvironment(
             loader=DictLoader(self._texts),
             undefined=StrictUndefined,
@@ -51,7 +55,7 @@ class Wrappers:
     def render(self, launch: Launch) -> Artifact | None:
         """serve.sh of a launch, or None with a finding where the engine's template is broken."""
         path = launch.plan.subject.engine.wrapper
-        argv = [INDENT + quoted(group.words) for group in launch.host_command]
+        argv = [INDENT + _line(group) for group in launch.host_command]
         exports = [f"export {item.name}={quote(item.value)}" for item in launch.env]
         try:
             if path not in self._texts:
@@ -70,13 +74,15 @@ class Wrappers:
                 argv="\n".join(argv),
                 exports="\n".join(exports),
                 names=[quote(variable.name) for variable in launch.env],
+                **start_words(launch),
             )
         except TemplateNotFound as error:
             self._broken(launch, 1, f"there is no template `{error.name}`; the frame is {FRAME}")
             return None
         except TemplateError as error:
             line = error.lineno if isinstance(error, TemplateSyntaxError) else 1
-            self._broken(launch, line, str(error))
+            in_frame = isinstance(error, TemplateSyntaxError) and error.name == FRAME
+            self._broken(launch, line, str(error), self._frame if in_frame else "")
             return None
         traces = self._traces(launch, text, argv, exports)
         if traces is None:
@@ -103,13 +109,21 @@ class Wrappers:
                 traces[first + index] = Trace(None, variable.origin)
         return traces
 
-    def _broken(self, launch: Launch, line: int, problem: str) -> None:
+    def _broken(self, launch: Launch, line: int, problem: str, place: str = "") -> None:
         engine = launch.plan.subject.engine
-        span = Span(engine.wrapper, line, 1)
+        span = Span(place or engine.wrapper, line, 1)
         advice = "a wrapper places `argv`, `exports`, `names` and `header` in shell text"
         self.findings.add(
             codes.BROKEN_ENGINE, span, engine=engine.name, problem=problem, advice=advice
         )
+
+
+def _line(group: Words) -> str:
+    """A flag and its values; a file of options is beside the wrapper."""
+    if not group.file:
+        return quoted(group.words)
+    path = f'"$(dirname -- "${{BASH_SOURCE[0]}}")"/{quote(group.file)}'
+    return f"{quoted(group.words[:-1])} {path}"
 
 
 def _line_of(text: str, block: list[str]) -> int | None:

@@ -11,6 +11,7 @@ from hashlib import sha256
 
 from servec.diag.findings import Findings
 from servec.emit.kubernetes import manifests
+from servec.emit.options import option_files
 from servec.emit.plan_json import plan_json
 from servec.emit.plans import infer_plans
 from servec.ir import decl
@@ -57,6 +58,7 @@ def _of_model(
         targets = targets & {"kubernetes"}
     if wrapper is not None and targets & {"bash", "systemd"}:  # the unit starts the wrapper
         yield wrapper
+        yield from option_files(launch, "bash")
     if "systemd" in targets:
         from servec.emit.systemd import unit
 

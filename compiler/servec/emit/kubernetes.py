@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from hashlib import sha256
 
 from servec.emit.header import header
+from servec.emit.options import options_text
 from servec.emit.yaml import Traced, Tree, print_yaml
 from servec.ir import decl
 from servec.ir.artifact import Artifact, Trace
-from servec.ir.launch import Launch
+from servec.ir.launch import FILES, Launch
 from servec.ir.setting import Origin, Setting
 from servec.ir.site import gpu_resource
 
@@ -22,11 +24,10 @@ DRAIN_SECONDS = 120
 
 def manifests(launch: Launch, site: decl.KubernetesSite | None) -> Iterator[Artifact]:
     folder = f"{launch.plan.name}/kubernetes"
-    trees = {
-        "deployment": _deployment(launch, site),
-        "service": _service(launch),
-        "kustomization": _kustomization(site),
-    }
+    trees = {"deployment": _deployment(launch, site), "service": _service(launch)}
+    if launch.files:
+        trees["files"] = _files(launch)
+    trees["kustomization"] = _kustomization(site, list(trees))
     for name, tree in trees.items():
         text, traces = print_yaml(header(launch.plan), tree)
         yield Artifact(f"{folder}/{name}.yaml", text, traces=traces)
@@ -65,8 +66,26 @@ def _deployment(launch: Launch, site: decl.KubernetesSite | None) -> dict[str, T
                 "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1},
             },
             "progressDeadlineSeconds": LOAD_SECONDS + 600,
-            "template": {"metadata": {"labels": _labels(launch)}, "spec": _pod(launch, site)},
+            "template": {
+                "metadata": {"labels": _labels(launch), **_scraped(launch)},
+                "spec": _pod(launch, site),
+            },
         },
+    }
+
+
+def _scraped(launch: Launch) -> dict[str, Tree]:
+    """Annotations by which Prometheus finds the metrics, where its configuration heeds them."""
+    metrics, endpoint = launch.metrics, launch.plan.subject.engine.manifest.metrics_endpoint
+    if metrics is None or endpoint is None:
+        return {}
+    origin = Origin(endpoint.span, "", f"metrics of {launch.plan.subject.engine.name}")
+    return {
+        "annotations": {
+            "prometheus.io/scrape": "true",
+            "prometheus.io/port": _traced(str(metrics.port), None, origin),
+            "prometheus.io/path": _traced(metrics.path, None, origin),
+        }
     }
 
 
@@ -79,9 +98,14 @@ def _pod(launch: Launch, site: decl.KubernetesSite | None) -> dict[str, Tree]:
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
         "containers": [_container(launch, site)],
     }
+    volumes: list[Tree] = []
     if launch.plan.topology.gpus > 1:
         memory: dict[str, Tree] = {"medium": "Memory", "sizeLimit": SHARED_MEMORY}
-        pod["volumes"] = [{"name": "shared-memory", "emptyDir": memory}]
+        volumes.append({"name": "shared-memory", "emptyDir": memory})
+    if launch.files:
+        volumes.append({"name": "files", "configMap": {"name": _files_name(launch)}})
+    if volumes:
+        pod["volumes"] = volumes
     return pod
 
 
@@ -114,8 +138,13 @@ def _container(launch: Launch, site: decl.KubernetesSite | None) -> dict[str, Tr
         "allowPrivilegeEscalation": False,
         "capabilities": {"drop": ["ALL"]},
     }
+    mounts: list[Tree] = []
     if launch.plan.topology.gpus > 1:
-        container["volumeMounts"] = [{"name": "shared-memory", "mountPath": "/dev/shm"}]
+        mounts.append({"name": "shared-memory", "mountPath": "/dev/shm"})
+    if launch.files:
+        mounts.append({"name": "files", "mountPath": FILES, "readOnly": True})
+    if mounts:
+        container["volumeMounts"] = mounts
     return container
 
 
@@ -133,7 +162,7 @@ def _command(launch: Launch) -> dict[str, Tree]:
 
 def _probes(launch: Launch) -> dict[str, Tree]:
     """The port opens after the load, so only the start-up probe waits for it."""
-    health = launch.plan.subject.engine.serve.health.path
+    health = launch.plan.subject.health.path
     origin = Origin(health.span, "", f"health of {launch.plan.subject.engine.name}")
     path = _traced(launch.health_path, None, origin)
     get: dict[str, Tree] = {"httpGet": {"path": path, "port": "http"}}
@@ -168,7 +197,24 @@ def _service(launch: Launch) -> dict[str, Tree]:
     }
 
 
-def _kustomization(site: decl.KubernetesSite | None) -> dict[str, Tree]:
+def _files(launch: Launch) -> dict[str, Tree]:
+    """The files of options. The name has their digest: changed options are a new object, so that a
+    server that still runs, or is rolled back to, keeps its own."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": _files_name(launch), "labels": _labels(launch)},
+        "immutable": True,
+        "data": {file.name: options_text(file) for file in launch.files},
+    }
+
+
+def _files_name(launch: Launch) -> str:
+    digest = sha256("".join(options_text(file) for file in launch.files).encode())
+    return f"{launch.plan.name}-{digest.hexdigest()[:8]}"
+
+
+def _kustomization(site: decl.KubernetesSite | None, files: list[str]) -> dict[str, Tree]:
     tree: dict[str, Tree] = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
@@ -176,7 +222,7 @@ def _kustomization(site: decl.KubernetesSite | None) -> dict[str, Tree]:
     if site and site.namespace:
         origin = Origin(site.namespace.span, "")
         tree["namespace"] = _traced(site.namespace.value, None, origin)
-    tree["resources"] = ["deployment.yaml", "service.yaml"]
+    tree["resources"] = [f"{name}.yaml" for name in files]
     return tree
 
 

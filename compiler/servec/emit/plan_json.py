@@ -72,8 +72,21 @@ def _engine(launch: Launch) -> dict[str, Any]:
         "served_model_name": launch.served_name,
         "port": launch.port,
         "health": launch.health_path,
+        "metrics": launch.metrics.path if launch.metrics else None,
         "argv": launch.argv,
+        **_files(launch),
         "env": {variable.name: variable.value for variable in launch.env},
+    }
+
+
+def _files(launch: Launch) -> dict[str, Any]:
+    if not launch.files:
+        return {}
+    return {
+        "files": {
+            file.name: {key: setting.value for key, setting in file.options}
+            for file in launch.files
+        }
     }
 
 

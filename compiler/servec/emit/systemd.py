@@ -59,7 +59,7 @@ def unit(launch: Launch, site: decl.SystemdSite | None) -> Artifact:
         ),
         ("Install", (("WantedBy", "multi-user.target"),)),
     )
-    comments = header(plan)
+    comments = [*header(plan), *_reload(launch)]
     text = print_unit(comments, sections)
     places = {
         "User": site and site.user,
@@ -76,6 +76,17 @@ def unit(launch: Launch, site: decl.SystemdSite | None) -> Artifact:
             traces[number] = Trace(None, Origin(place.span if place else None, "", rule))
     path = f"{plan.name}/systemd/{plan.name}.service"
     return Artifact(path, text, traces=traces)
+
+
+def _reload(launch: Launch) -> tuple[str, ...]:
+    """What an operator should know who looks for `systemctl reload`."""
+    engine = launch.plan.subject.engine
+    if not engine.manifest.hot_reload.value:
+        return ()
+    return (
+        f"{engine.name} can change what it serves while it runs, by its own API;",
+        "a changed command takes effect at the next restart, and there is no reload",
+    )
 
 
 # What a GPU server can do without. Left alone on purpose: PrivateDevices hides the GPUs,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
 
 from servec.ir.shape import (
     Bool,
@@ -22,40 +21,13 @@ from servec.ir.shape import (
     Text,
     key,
 )
+from servec.ir.words import NAME, PRECISION, TEXT, VERSION, Item
 from servec.source.located import At, Map, Node, Span
 
-T = TypeVar("T")
-
-
-class Item(NamedTuple, Generic[T]):
-    """One `key: value` where the keys are data."""
-
-    key: At[str]
-    value: T
-
-
-NAME_CHARACTERS = 48
-NAME = Text(
-    re.compile(rf"(?!.*--)[a-z0-9]([-a-z0-9]{{0,{NAME_CHARACTERS - 2}}}[a-z0-9])?\Z"),
-    f"a name of at most {NAME_CHARACTERS} lower-case letters, digits and single `-`",
-)
-TEXT = Text(re.compile(r"[^\x00]+\Z", re.DOTALL), "text that is not empty")
 CHECKPOINT = Text(re.compile(r"[^-\x00][^\x00]*\Z", re.DOTALL), "a hub id or path")
-VERSION = Text(re.compile(r"\S+\Z"), 'a version in quotes, as "0.29.0"')
-RANGE = Text(what='a range of versions, as ">=0.9,<0.12"')
-FLAG = Text(re.compile(r"-\S+\Z"), "a flag")
 GPUS = Int(1, 65536)
 TARGETS = Choice(("bash", "systemd", "kubernetes"))
 SPEC_TYPE = Choice(("chat", "gen"), {"instruct": "chat", "base": "gen"}, ("recipes", "a spec"))
-RECIPE_TYPE = Choice(
-    ("instruct", "base"), {"chat": "instruct", "gen": "base"}, ("specs", "a recipe")
-)
-PRECISIONS = ("bf16", "fp16", "fp32", "fp8", "int8", "int4", "fp4", "mxfp4")
-PRECISION = Choice(
-    PRECISIONS,
-    aliases={"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32"}
-    | {"float8": "fp8", "fp8_e4m3": "fp8", "awq": "int4", "gptq": "int4", "nvfp4": "fp4"},
-)
 IMAGE = Text(re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*\Z"), "an image reference")
 USER = Text(re.compile(r"[a-z_][a-z0-9_-]{0,31}\Z"), "a user's name")
 RESOURCE = Text(re.compile(r"[a-z0-9.-]+/[A-Za-z0-9._-]+\Z"), "a resource name, as nvidia.com/gpu")
@@ -145,6 +117,9 @@ class Model:
     deterministic: At[bool] | None = key(Bool(), "equal answers to equal requests")
     overrides: Map | None = key(Parameters(), "engine parameters that beat the recipe's")
     env: tuple[Item[At[str]], ...] = key(MapOf(Text()), "environment of the server")
+    env_overrides: At[bool] | None = key(
+        Bool(), "whether variables may change flags at start; the project's unless said"
+    )
     speculative: Speculative | None = key(Record(Speculative), "speculative decoding")
     adapters: tuple[Adapter, ...] = key(ListOf(Record(Adapter)), "LoRA adapters")
     features: Map | None = key(Parameters(), "the engine's own toggles, of its manifest")
@@ -250,6 +225,9 @@ class Project:
     strict: At[bool] | None = key(Bool(), "an unknown engine version is an error")
     requirement_conflicts: At[str] | None = key(
         Choice(("warning", "error")), "what an unmet requirement is; warning"
+    )
+    env_overrides: At[bool] | None = key(
+        Bool(), "whether variables may change flags when a wrapper starts; true"
     )
     engines: tuple[Item[EngineSite], ...] = key(MapOf(Record(EngineSite)), "engines of this site")
     systemd: SystemdSite | None = key(Record(SystemdSite), "hosts that run systemd")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from servec.source.located import Map
+from servec.source.located import Map, Plain
 
 BYTES_OF_PRECISION = {
     "fp32": 4.0,
@@ -33,6 +33,29 @@ class EngineVersion:
 
     def __str__(self) -> str:
         return str(self.version) if self.version else "of unknown version"
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A flag as one release has it. `kind`: `switch` takes no value, `pair` has negative forms,
+    `value` and `append` take one. `choices` are enforced where there are any; `variable` is the
+    name in the environment that says the same."""
+
+    name: str
+    spellings: tuple[str, ...]
+    negatives: tuple[str, ...]
+    kind: str
+    type: str
+    nargs: str | int | None
+    choices: tuple[Plain, ...]
+    default: Plain
+    deprecated: str
+    removed: str
+    variable: str
+
+    @property
+    def takes_value(self) -> bool:
+        return self.kind not in ("switch", "pair")
 
 
 @dataclass(frozen=True, slots=True)

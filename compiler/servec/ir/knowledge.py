@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from servec.ir.decl import PRECISION, RANGE, RECIPE_TYPE, TEXT, VERSION, Item
 from servec.ir.shape import (
     Anything,
     Bool,
@@ -22,6 +21,7 @@ from servec.ir.shape import (
     key,
     rest,
 )
+from servec.ir.words import PRECISION, RANGE, RECIPE_TYPE, TEXT, VERSION, Item
 from servec.source.located import At, Map, Node, Span
 
 # --- recipes -------------------------------------------------------------------------------------

@@ -10,11 +10,13 @@ from servec.ir.setting import Origin, Setting
 
 
 class Words(NamedTuple):
-    """A flag and its values, or a bare word: of a setting, or else of the origin that it has."""
+    """A flag and its values, or a bare word: of a setting, or else of the origin that it has. Where
+    there is a `file`, the last word is its path in a container."""
 
     words: tuple[str, ...]
     setting: Setting | None
     own_origin: Origin | None = None
+    file: str = ""
 
     @property
     def origin(self) -> Origin:
@@ -32,6 +34,55 @@ class Variable(NamedTuple):
     origin: Origin
 
 
+class OptionsFile(NamedTuple):
+    """A file of options that goes with the command: its name, and for each key its setting."""
+
+    name: str
+    options: tuple[tuple[str, Setting], ...]
+
+
+class Metrics(NamedTuple):
+    """Where Prometheus reads a server's metrics."""
+
+    path: str
+    port: int
+
+
+class Gate(NamedTuple):
+    """A choice that versions have from `since` on and before `before`; empty is no bound. `advice`
+    is for a version that is too old."""
+
+    what: str
+    since: str
+    before: str
+    advice: str
+
+
+class Settable(NamedTuple):
+    """A flag that an operator may set at start: `name` is what follows the engine's prefix, in
+    small letters. A switch takes no value; `negative` is the form that says the opposite."""
+
+    name: str
+    flag: str
+    negative: str
+    is_switch: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a wrapper looks at before it starts: flags that may be set, and choices that depend on
+    the version. `images` are references and tags that tell another version than they seem to."""
+
+    settable: tuple[Settable, ...]
+    release: str
+    gates: tuple[Gate, ...]
+    images: tuple[tuple[str, str], ...]
+
+
+FILES = "/etc/servec"
+"""Where a container finds the files of its launch."""
+
+
 @dataclass(frozen=True, slots=True)
 class Launch:
     """One process of a plan's only shard. Ports and paths are what every artifact speaks of.
@@ -42,11 +93,14 @@ class Launch:
     plan: Plan
     command: tuple[Words, ...]
     host_program: Words | None
+    files: tuple[OptionsFile, ...]
     env: tuple[Variable, ...]
     port: int
     served_name: str
     health_path: str
     health_timeout_seconds: int
+    metrics: Metrics | None
+    start: Start
 
     @property
     def host_command(self) -> tuple[Words, ...]:

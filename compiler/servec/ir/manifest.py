@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from servec.ir.decl import FLAG, RANGE, TEXT, VERSION, Item
 from servec.ir.shape import (
     Anything,
     Bool,
@@ -22,6 +21,7 @@ from servec.ir.shape import (
     Text,
     key,
 )
+from servec.ir.words import FLAG, RANGE, TEXT, VERSION, Item
 from servec.source.located import At, Map, Node, Span
 
 KNOB = Text(re.compile(r"[a-z0-9][a-z0-9_]*\Z"), "a parameter's name with underscores")
@@ -29,6 +29,7 @@ RELEASE = Text(re.compile(r"[0-9]+\.[0-9]+\.[0-9]+\Z"), 'a release in quotes, as
 SUFFIX = Text(re.compile(r"[A-Z][A-Z0-9_]*\Z"), "capitals, digits and `_`")
 VARIABLE = Text(re.compile(r"[A-Z][A-Z0-9_]*\Z"), "a variable's name in capitals")
 PREFIX = Text(re.compile(r"[A-Z][A-Z0-9_]*_\Z"), "a prefix in capitals that ends with `_`")
+FILE = Text(re.compile(r"[a-z0-9][a-z0-9._-]*\Z"), "a file's name")
 SPECULATIVE_WORDS = (
     "algorithm", "model", "num_tokens", "num_steps", "topk", "draft_sample_method",
     "rejection_sample_method", "draft_tp",
@@ -84,6 +85,7 @@ class MetricsEndpoint:
     path: At[str] = key(TEXT, "path", required=True)
     port: At[int] | None = key(Int(1, 65535), "port; the served port unless said")
     format: At[str] = key(Choice(("prometheus", "json", "text")), "form", required=True)
+    switch: At[str] | None = key(KNOB, "the parameter that has to be on for it")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,11 +109,25 @@ class OwnFlags:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
-    """An engine that is told everything by variables: prefix and parameter in capitals."""
+class Health:
+    """How to ask whether the server is ready."""
 
     span: Span
+    path: At[str] = key(TEXT, "path", required=True)
+    timeout_seconds: At[int] | None = key(Int(1), "what an answer may take; 1 unless said")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """A container that is told everything by variables: prefix and parameter in capitals."""
+
+    span: Span
+    tag_has: At[str] | None = key(
+        TEXT, "what the tag of such an image has; all images of the engine unless said"
+    )
+    prefix: At[str] | None = key(PREFIX, "its prefix; the engine's unless said")
     model: At[str] = key(VARIABLE, "the variable of the model", required=True)
+    health: Health | None = key(Record(Health), "readiness; the engine's unless said")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,15 +223,6 @@ class Deterministic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Health:
-    """How to ask whether the server is ready."""
-
-    span: Span
-    path: At[str] = key(TEXT, "path", required=True)
-    timeout_seconds: At[int] | None = key(Int(1), "what an answer may take; 1 unless said")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Secrets:
     """What must never stand in a source or an artifact."""
 
@@ -230,9 +237,15 @@ class SpeculativeRules:
 
     span: Span
     strategy: At[str] = key(
-        Choice(("json_flag", "discrete_flags")), "the way that it is said in", required=True
+        Choice(("json_flag", "discrete_flags", "options_file")),
+        "the way that it is said in",
+        required=True,
     )
-    knob: At[str] | None = key(KNOB, "the parameter that holds it all, for json_flag")
+    knob: At[str] | None = key(
+        KNOB, "the parameter that holds it all, for json_flag and options_file"
+    )
+    inside: At[str] | None = key(KNOB, "the key of the file that holds it, for options_file")
+    beside: Map | None = key(Parameters(), "what stands in the file beside it")
     names: tuple[Item[At[str]], ...] = key(
         MapOf(KNOB, Choice(SPECULATIVE_WORDS)), "the engine's name of each word, in order"
     )
@@ -270,6 +283,9 @@ class Serve:
     negatives: tuple[Negatives, ...] = key(ListOf(Record(Negatives)), "how `false` is written")
     dtype: At[str] | None = key(KNOB, "the parameter of the weights' number format")
     lists: Lists | None = key(Record(Lists), "how lists are written")
+    files: tuple[Item[At[str]], ...] = key(
+        MapOf(FILE, KNOB), "parameters that name a file of options, and what servec calls the file"
+    )
     requirements: tuple[Item[tuple[RequirementRule, ...]], ...] = key(
         MapOf(ListOf(Record(RequirementRule), 1)), "what each requirement turns"
     )

@@ -15,6 +15,7 @@ from servec.source.located import At
 
 if TYPE_CHECKING:
     from servec.catalog.engines import Engine
+    from servec.ir.manifest import Environment, Health
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,30 @@ class Subject:
     precision: str | None
     recipe: knowledge.Recipe | None
     recipe_choice: str
+
+    @property
+    def told(self) -> Environment | None:
+        """How a container that owns its entry point is told, where the image is such a one."""
+        told = self.engine.serve.environment_only
+        if told is None or told.tag_has is None:
+            return told
+        name = self.image.value.partition("@")[0] if self.image else ""
+        return told if told.tag_has.value in name.rpartition("/")[2].partition(":")[2] else None
+
+    @property
+    def prefix(self) -> str:
+        """What the variables of the server begin with."""
+        own = self.engine.manifest.env_var_prefix
+        return (self.told.prefix or own).value if self.told else own.value
+
+    def variable(self, flag: str) -> str:
+        """The variable of a flag or parameter, for a server that is told by its environment."""
+        return self.prefix + flag.lstrip("-").replace("-", "_").upper()
+
+    @property
+    def health(self) -> Health:
+        """How to ask whether the server is ready."""
+        return (self.told.health if self.told else None) or self.engine.serve.health
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,7 +145,7 @@ class _Reader:
     def mapping(
         self, shape: Shape, value: Shape, key_shape: Text | Choice, node: Node, path: Path
     ) -> Any:
-        from servec.ir.decl import Item
+        from servec.ir.words import Item
 
         if not isinstance(node, Map):
             return self.wrong(shape, node, path)
@@ -164,7 +164,7 @@ class _Reader:
             return self.choice(shape, node, (*path, key.value)) is not HOLE
         if shape.pattern is None or shape.pattern.match(key.value):
             return True
-        from servec.ir.decl import NAME, NAME_CHARACTERS
+        from servec.ir.words import NAME, NAME_CHARACTERS
 
         if shape is NAME:
             fitting = re.sub(r"[^a-z0-9]+", "-", key.value.lower()).strip("-")[:NAME_CHARACTERS]

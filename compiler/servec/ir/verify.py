@@ -67,7 +67,7 @@ def _setting(setting: Setting) -> None:
 
 
 def _launch(launch: Launch) -> None:
-    starts_itself = launch.plan.subject.engine.serve.environment_only is not None
+    starts_itself = launch.plan.subject.told is not None
     assert bool(launch.command) != starts_itself, launch
     for group in launch.command:
         assert group.words, group

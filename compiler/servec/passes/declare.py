@@ -12,9 +12,9 @@ import re
 from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.ir import decl
-from servec.ir.decl import Item
 from servec.ir.parsed import Parsed
 from servec.ir.typed import read_record
+from servec.ir.words import Item
 from servec.source.files import PROJECT_FILE, Files
 from servec.source.located import At, Node, Span
 

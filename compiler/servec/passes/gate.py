@@ -18,6 +18,7 @@ from servec.ir import decl, knowledge
 from servec.ir.plan import Plan
 from servec.ir.setting import Rank, same
 from servec.ir.site import gpu_resource
+from servec.ir.words import NAME_CHARACTERS
 from servec.passes.gate_engine import abilities
 from servec.passes.gate_settings import is_credential, not_carried, settings
 from servec.source.located import At, Span, plain
@@ -195,7 +196,7 @@ def _no_flag(plan: Plan, what: str, knob: str, findings: Findings) -> None:
 def _hosts(plan: Plan, project: decl.Project, findings: Findings) -> None:
     """A container that starts itself has no command for a host to run."""
     subject = plan.subject
-    if subject.engine.serve.environment_only is None or subject.model.is_hole("targets"):
+    if subject.told is None or subject.model.is_hole("targets"):
         return
     named = subject.model.targets or project.targets
     hosts = [item for item in named if item.value != "kubernetes"]
@@ -222,5 +223,5 @@ def _kubernetes(plan: Plan, project: decl.Project, findings: Findings) -> None:
         findings.add(codes.MISSING_KEY, span, where=where, key="gpu_resource", advice=advice)
     # A Service's name is a DNS-1035 label: it begins with a letter.
     if re.match(r"[0-9]", plan.name):
-        what, limit, place = "a Kubernetes Service", decl.NAME_CHARACTERS, subject.model.name
+        what, limit, place = "a Kubernetes Service", NAME_CHARACTERS, subject.model.name
         findings.add(codes.BAD_NAME, place.span, name=plan.name, what=what, limit=limit)

@@ -34,9 +34,8 @@ def _speculative(plan: Plan, catalog: Catalog, findings: Findings) -> None:
     reason = found.why_not(algorithm)
     if reason:
         since = found.since(algorithm)
-        image = catalog.images.lowest_since(subject.engine.name, since) if since else None
+        advice = catalog.images.upgrade(subject.engine.name, since) or "take another one, or none"
         names = [item.value for item in subject.engine.manifest.supported_algorithms]
-        advice = f"upgrade the base image to {image}" if image else "take another one, or none"
         near = None if since else nearest(algorithm, names)
         findings.add(
             codes.NO_ALGORITHM,
@@ -116,18 +115,21 @@ def _variables(plan: Plan, findings: Findings) -> None:
     subject = plan.subject
     engine, features = subject.engine.at(subject.version.version), subject.model.features
     others = {
-        item.value.env_var.value: f"the feature `{item.key.value}`"
+        subject.prefix
+        + item.value.env_var.value.removeprefix(
+            subject.engine.manifest.env_var_prefix.value
+        ): f"the feature `{item.key.value}`"
         for item in subject.engine.manifest.engine_features
         if features is not None and item.key.value in features.entries
     }
-    told = engine.serve.environment_only
+    told = subject.told
     if told is not None:
         others[told.model.value] = "`checkpoint:`"
         for setting in plan.settings:
             if setting.value is not None and setting.group in PARAMETER_GROUPS:
-                others[engine.variable(setting.knob)] = f"the setting `{setting.knob}`"
+                others[subject.variable(setting.knob)] = f"the setting `{setting.knob}`"
         for flag, _ in engine.topology_values(plan.topology):
-            others[engine.topology_variable(flag)] = f"`{flag.of.value}` of the topology"
+            others[subject.variable(flag.flag.value)] = f"`{flag.of.value}` of the topology"
     for item in subject.model.env:
         if other := others.get(item.key.value):
             findings.add(codes.VARIABLE_TWICE, item.key.span, name=item.key.value, other=other)

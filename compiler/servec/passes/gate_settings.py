@@ -53,6 +53,24 @@ def settings(plan: Plan, findings: Findings) -> None:
     }
     for setting in plan.settings:
         _judge(setting, engine, taken, findings)
+    _files(plan, engine, findings)
+
+
+def _files(plan: Plan, engine: EngineAt, findings: Findings) -> None:
+    """A file of options that the user names, beside options that servec would write into one."""
+    for setting in plan.settings:
+        option = engine.option(setting.knob)
+        named = plan.setting(option[0]) if option else None
+        if option and named is not None and named.value is not None:
+            findings.add(
+                codes.CONTRADICTION,
+                setting.winner.origin.span,
+                one=f"`{option[1]}` belongs into the file of `{option[0]}`",
+                other=f"`{option[0]}` names a file of your own",
+                advice=f"write that file's options under `{option[0]}:`, and servec makes the file",
+                also=(named.winner.origin.span, "the file") if named.winner.origin.span else (),
+            )
+            return
 
 
 def _judge(setting: Setting, engine: EngineAt, taken: dict[str, str], findings: Findings) -> None:

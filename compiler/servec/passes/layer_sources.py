@@ -117,7 +117,14 @@ def _parameters(layer: Map, engine: EngineAt, rank: Rank, path: str) -> Iterator
     for entry in layer.entries.values():
         key = entry.key.value
         origin = Origin(entry.key.span, f"{path}.{key}")
-        yield from _parameter(key.replace("-", "_"), entry.value, engine, rank, origin)
+        name = key.replace("-", "_")
+        if name in engine.files and isinstance(entry.value, Map):
+            for inner in entry.value.entries.values():
+                whole = f"{name}.{inner.key.value}"
+                place = Origin(inner.key.span, f"{path}.{key}.{inner.key.value}")
+                yield from _parameter(whole, inner.value, engine, rank, place)
+        else:
+            yield from _parameter(name, entry.value, engine, rank, origin)
 
 
 def _parameter(

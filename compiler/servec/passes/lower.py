@@ -15,51 +15,70 @@ import re
 from collections.abc import Iterator
 
 from servec.catalog.capabilities import Capabilities
+from servec.catalog.catalog import Catalog
 from servec.catalog.engines import OWN_KNOBS, EngineAt
 from servec.ir import decl
-from servec.ir.launch import Launch, Variable, Words
+from servec.ir.launch import FILES, Launch, Metrics, OptionsFile, Variable, Words
 from servec.ir.manifest import TopologyFlag
 from servec.ir.plan import Plan
 from servec.ir.setting import DETERMINISTIC, PARAMETER_GROUPS, Group, Origin, Setting
+from servec.passes.lower_start import start_of
 from servec.source.located import At, Plain, plain
 
 NEGATIVE_NUMBER = re.compile(r"-\d+\Z|-\d*\.\d+\Z")  # as argparse has it
 
 
-def run(plans: tuple[Plan, ...], project: decl.Project) -> tuple[Launch, ...]:
+def run(plans: tuple[Plan, ...], project: decl.Project, catalog: Catalog) -> tuple[Launch, ...]:
     programs = {
         item.key.value: item.value.program
         for item in project.engines
         if item.value.program is not None
     }
-    return tuple(_launch(plan, programs) for plan in plans)
+    return tuple(_launch(plan, programs, project, catalog) for plan in plans)
 
 
-def _launch(plan: Plan, programs: dict[str, At[str]]) -> Launch:
+def _launch(
+    plan: Plan, programs: dict[str, At[str]], project: decl.Project, catalog: Catalog
+) -> Launch:
     subject = plan.subject
     engine = subject.engine.at(subject.version.version)
-    health = subject.engine.serve.health
+    health = subject.health
     port, name = plan.setting("port"), plan.setting("served_model_name")
     assert port is not None
     assert isinstance(port.value, int)
     assert name is not None
     assert isinstance(name.value, str)
+    command = tuple(_command(plan, engine))
     return Launch(
         plan=plan,
-        command=tuple(_command(plan, engine)),
+        command=command,
         host_program=_host_program(engine, programs.get(subject.engine.name)),
+        files=tuple(_files(plan, engine)),
         env=tuple(_environment(plan)),
         port=port.value,
         served_name=name.value,
         health_path=health.path.value,
         health_timeout_seconds=health.timeout_seconds.value if health.timeout_seconds else 1,
+        metrics=_metrics(plan, port.value),
+        start=start_of(plan, command, project, catalog),
     )
+
+
+def _metrics(plan: Plan, port: int) -> Metrics | None:
+    """Where Prometheus reads, unless the server speaks another form or has it switched off."""
+    found = plan.subject.engine.manifest.metrics_endpoint
+    if found is None or found.format.value != "prometheus" or plan.subject.told is not None:
+        return None
+    switch = plan.setting(found.switch.value) if found.switch else None
+    if found.switch is not None and (switch is None or switch.value is not True):
+        return None
+    return Metrics(found.path.value, found.port.value if found.port else port)
 
 
 def _command(plan: Plan, engine: EngineAt) -> Iterator[Words]:
     checkpoint = plan.subject.model.checkpoint
     call, manifest = engine.call, engine.manifest
-    if engine.serve.environment_only is not None:
+    if plan.subject.told is not None:
         return
     assert call is not None
     assert checkpoint is not None
@@ -70,10 +89,34 @@ def _command(plan: Plan, engine: EngineAt) -> Iterator[Words]:
     yield Words((*flag, checkpoint.value), None, Origin(checkpoint.span, path))
     yield from _own(plan, engine)
     yield from _topology(plan, engine)
+    named: set[str] = set()
     for group in PARAMETER_GROUPS:
         for setting in plan.settings:
-            if setting.group is group:
+            option = engine.option(setting.knob)
+            if setting.group is not group:
+                continue
+            if option is None:
                 yield from _parameter(setting, engine)
+            elif option[0] not in named and setting.value is not None:
+                named.add(option[0])
+                yield _file_flag(option[0], setting, engine)
+
+
+def _file_flag(parameter: str, first: Setting, engine: EngineAt) -> Words:
+    name = engine.files[parameter]
+    return Words((engine.flag(parameter), f"{FILES}/{name}"), first, file=name)
+
+
+def _files(plan: Plan, engine: EngineAt) -> Iterator[OptionsFile]:
+    for parameter, name in engine.files.items():
+        options = tuple(
+            (option[1], setting)
+            for setting in plan.settings
+            if (option := engine.option(setting.knob)) and option[0] == parameter
+            if setting.value is not None
+        )
+        if options:
+            yield OptionsFile(name, options)
 
 
 def _host_program(engine: EngineAt, program: At[str] | None) -> Words | None:
@@ -154,19 +197,20 @@ def looks_like_flag(word: str) -> bool:
 
 def _told_by_variables(plan: Plan) -> Iterator[Variable]:
     """All parameters as variables, for a container that owns its entry point."""
-    engine = plan.subject.engine.at(plan.subject.version.version)
-    told, checkpoint = engine.serve.environment_only, plan.subject.model.checkpoint
+    subject = plan.subject
+    engine = subject.engine.at(subject.version.version)
+    told, checkpoint = subject.told, subject.model.checkpoint
     if told is None or checkpoint is None:
         return
-    path = f"{plan.subject.file} models.{plan.subject.model.name.value}.checkpoint"
+    path = f"{subject.file} models.{subject.model.name.value}.checkpoint"
     yield Variable(told.model.value, checkpoint.value, Origin(checkpoint.span, path))
     for flag, value in engine.topology_values(plan.topology):
         setting = plan.setting(f"topology.{setting_of(flag, plan)}")
         assert setting is not None, flag
-        yield Variable(engine.topology_variable(flag), str(value), setting.winner.origin)
+        yield Variable(subject.variable(flag.flag.value), str(value), setting.winner.origin)
     for setting in plan.settings:
         if setting.value is not None and setting.group in PARAMETER_GROUPS:
-            name = engine.variable(setting.knob)
+            name = subject.variable(setting.knob)
             yield Variable(name, word_of(setting.value), setting.winner.origin)
 
 
@@ -193,7 +237,8 @@ def _environment(plan: Plan) -> Iterator[Variable]:
     for entry in subject.model.features.entries.values() if subject.model.features else ():
         path = f"{subject.file} models.{subject.model.name.value}.features.{entry.key.value}"
         variables, _ = capabilities.features({entry.key.value: plain(entry.value)})
-        for name, value in variables.set:
+        for known, value in variables.set:
+            name = subject.prefix + known.removeprefix(subject.engine.manifest.env_var_prefix.value)
             found[name] = Variable(name, value, Origin(entry.key.span, path))
     for item in subject.model.env:
         path = f"{subject.file} models.{subject.model.name.value}.env.{item.key.value}"

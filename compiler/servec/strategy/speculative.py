@@ -2,7 +2,7 @@
 
 json_flag        one parameter that holds a mapping, its keys in a fixed order
 discrete_flags   a parameter for each word
-options_file     a mapping in a file beside the wrapper
+options_file     keys of a file of options beside the wrapper
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from servec.ir.manifest import SpeculativeRules
-from servec.source.located import Plain
+from servec.source.located import Plain, plain
 
 
 class Draft(NamedTuple):
@@ -38,6 +38,14 @@ def _discrete_flags(rules: SpeculativeRules, draft: Draft) -> Iterator[tuple[str
     yield from _named(rules, draft)
 
 
+def _options_file(rules: SpeculativeRules, draft: Draft) -> Iterator[tuple[str, Plain]]:
+    assert rules.knob is not None
+    assert rules.inside is not None
+    for entry in rules.beside.entries.values() if rules.beside else ():
+        yield f"{rules.knob.value}.{entry.key.value}", plain(entry.value)
+    yield f"{rules.knob.value}.{rules.inside.value}", dict(_named(rules, draft))
+
+
 def _named(rules: SpeculativeRules, draft: Draft) -> Iterator[tuple[str, Plain]]:
     """The engine's own names, in the order of the manifest."""
     words: dict[str, Plain] = {"algorithm": draft.method, **draft.words}
@@ -46,4 +54,8 @@ def _named(rules: SpeculativeRules, draft: Draft) -> Iterator[tuple[str, Plain]]
             yield item.value.value, words[item.key.value]
 
 
-WAYS: dict[str, Way] = {"json_flag": _json_flag, "discrete_flags": _discrete_flags}
+WAYS: dict[str, Way] = {
+    "json_flag": _json_flag,
+    "discrete_flags": _discrete_flags,
+    "options_file": _options_file,
+}

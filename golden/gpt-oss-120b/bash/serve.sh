@@ -4,6 +4,7 @@
 #
 # serve.sh           start the server
 # serve.sh --print   show the command and the names of its variables; start nothing
+# serve.sh --check   say whether the image of SERVEC_IMAGE has what the command needs; start nothing
 set -euo pipefail
 
 argv=(
@@ -20,8 +21,262 @@ argv=(
   --tool-call-parser gpt-oss
 )
 
+say() { printf 'serve.sh: %s\n' "$1" >&2; }
+
+# Variables that Kubernetes makes of Services begin with the engine's prefix where a Service has the
+# engine's name, and are not meant for it.
+drop_service_variables() {
+  local name port='_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$'
+  for name in "${!SGLANG_@}"; do
+    if [[ ${!name} =~ ^(tcp|udp|sctp)://[^/]*$ ||
+      $name =~ _SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]*)?$|$port ]]; then
+      unset -v "$name"
+    fi
+  done
+}
+
+# SGLANG_<FLAG>=value at start sets a flag of sglang 0.5.9; a switch is true or false. The
+# names are what may be set: values, switches without and with a `--no-` form, switches with an
+# opposite of another name; and flags that are not spelled as their names.
+override() {
+  local name key flag left=''
+  local values='
+    attention_backend attention_context_parallel_size attn_cp_size base_gpu_id
+    bucket_e2e_request_latency bucket_inter_token_latency bucket_time_to_first_token chat_template
+    chunked_prefill_size completion_template config constrained_json_whitespace_pattern
+    context_length cpu_offload_gb crash_dump_folder cuda_graph_bs cuda_graph_max_bs
+    custom_sigquit_handler custom_weight_loader data_parallel_size debug_tensor_dump_inject
+    debug_tensor_dump_input_file debug_tensor_dump_layers debug_tensor_dump_output_folder
+    decode_attention_backend decode_log_interval decrypted_config_file decrypted_draft_config_file
+    deepep_config deepep_mode device disaggregation_bootstrap_port disaggregation_decode_dp
+    disaggregation_decode_polling_interval disaggregation_decode_tp disaggregation_ib_device
+    disaggregation_mode disaggregation_prefill_pp disaggregation_transfer_backend dist_timeout
+    dllm_algorithm dllm_algorithm_config download_dir dp_size ds_channel_config_path
+    ds_heavy_channel_num ds_heavy_channel_type ds_heavy_token_num ds_sparse_decode_threshold dtype
+    dynamic_batch_tokenizer_batch_size dynamic_batch_tokenizer_batch_timeout elastic_ep_backend
+    encoder_transfer_backend encoder_urls ep ep_dispatch_algorithm ep_num_redundant_experts ep_size
+    eplb_algorithm eplb_min_rebalancing_utilization_threshold eplb_rebalance_layers_per_chunk
+    eplb_rebalance_num_iterations expert_distribution_recorder_buffer_size
+    expert_distribution_recorder_mode expert_parallel_size export_metrics_to_file_dir
+    extra_metric_labels fastapi_root_path file_storage_path flashinfer_mxfp4_moe_precision
+    forward_hooks fp4_gemm_backend fp8_gemm_backend gc_warning_threshold_secs
+    generation_tokens_buckets gpu_id_step grammar_backend hf_chat_template_name hicache_io_backend
+    hicache_mem_layout hicache_ratio hicache_size hicache_storage_backend
+    hicache_storage_backend_extra_config hicache_storage_prefetch_policy hicache_write_policy
+    hierarchical_sparse_attention_extra_config hisparse_config host init_expert_location
+    json_model_override_args kt_cpuinfer kt_max_deferred_experts_per_token kt_method
+    kt_num_gpu_experts kt_threadpool_count kt_weight_path kv_cache_dtype kv_events_config
+    limit_mm_data_per_request load_balance_method load_format log_level log_level_http
+    log_requests_format log_requests_level log_requests_target lora_backend lora_eviction_policy
+    lora_paths lora_target_modules mamba_backend mamba_full_memory_ratio mamba_scheduler_strategy
+    mamba_ssm_dtype mamba_track_interval max_loaded_loras max_lora_chunk_size max_lora_rank
+    max_loras_per_batch max_mamba_cache_size max_prefill_tokens max_queued_requests
+    max_running_requests max_total_tokens mem_fraction_static mm_attention_backend
+    mm_max_concurrent_calls mm_per_request_timeout mm_process_config model_checksum model_impl
+    model_loader_extra_config modelopt_checkpoint_restore_path modelopt_checkpoint_save_path
+    modelopt_export_path modelopt_quant moe_a2a_backend moe_data_parallel_size moe_dense_tp_size
+    moe_dp_size moe_runner_backend mooncake_ib_device multi_item_scoring_delimiter nccl_port
+    nsa_decode_backend nsa_prefill_backend nsa_prefill_cp_mode num_continuous_decode_steps
+    num_reserved_decode_tokens numa_node offload_group_size offload_mode offload_num_in_group
+    offload_prefetch_step otlp_traces_endpoint page_size pdmux_config_path
+    piecewise_cuda_graph_compiler piecewise_cuda_graph_max_tokens piecewise_cuda_graph_tokens
+    pipeline_parallel_size port pp_async_batch_depth pp_max_micro_batch_size pp_size
+    preferred_sampling_params prefill_attention_backend prefill_delayer_forward_passes_buckets
+    prefill_delayer_max_delay_passes prefill_delayer_token_usage_low_watermark
+    prefill_delayer_wait_seconds_buckets prefill_max_requests
+    priority_scheduling_preemption_threshold prompt_tokens_buckets quantization
+    quantization_param_path radix_eviction_policy random_seed reasoning_parser
+    remote_instance_weight_loader_backend remote_instance_weight_loader_seed_instance_ip
+    remote_instance_weight_loader_seed_instance_service_port
+    remote_instance_weight_loader_send_weights_group_ports revision rl_on_policy_target
+    rl_quant_profile sampling_backend sampling_defaults schedule_conservativeness schedule_policy
+    scheduler_recv_interval served_model_name sm_group_num soft_watchdog_timeout
+    speculative_accept_threshold_acc speculative_accept_threshold_single speculative_algorithm
+    speculative_attention_mode speculative_draft_attention_backend speculative_draft_load_format
+    speculative_draft_model speculative_draft_model_path speculative_draft_model_quantization
+    speculative_draft_model_revision speculative_eagle_topk speculative_moe_a2a_backend
+    speculative_moe_runner_backend speculative_ngram_branch_length speculative_ngram_capacity
+    speculative_ngram_match_type speculative_ngram_max_bfs_breadth
+    speculative_ngram_max_match_window_size speculative_ngram_min_bfs_breadth
+    speculative_ngram_min_match_window_size speculative_num_draft_tokens speculative_num_steps
+    speculative_token_map stream_interval swa_full_tokens_ratio tbo_token_distribution_threshold
+    tensor_parallel_size tokenizer_metrics_allowed_custom_labels
+    tokenizer_metrics_custom_labels_header tokenizer_mode tokenizer_path tokenizer_worker_num
+    tool_call_parser tool_server torch_compile_max_bs torchao_config tp_size
+    triton_attention_num_kv_splits triton_attention_split_tile_size
+    uvicorn_access_log_exclude_prefixes warmups watchdog_timeout weight_version
+  '
+  local switches='
+    abort_on_priority_when_disabled allow_auto_truncate checkpoint_engine_wait_weights_before_ready
+    collect_tokens_histogram constrained_json_disable_any_whitespace delete_ckpt_after_loading
+    disable_chunked_prefix_cache disable_cuda_graph disable_cuda_graph_padding
+    disable_custom_all_reduce disable_fast_image_processor disable_flashinfer_autotune
+    disable_flashinfer_cutlass_moe_fp4_allgather disable_hicache_numa_detect
+    disable_hybrid_swa_memory disable_outlines_disk_cache disable_overlap_schedule
+    disable_radix_cache disable_shared_experts_fusion disable_tokenizer_batch_decode
+    disaggregation_decode_enable_offload_kvcache enable_attn_tp_input_scattered
+    enable_broadcast_mm_inputs_process enable_cache_report enable_cudagraph_gc
+    enable_custom_logit_processor enable_deterministic_inference enable_double_sparsity
+    enable_dp_attention enable_dp_lm_head enable_draft_weights_cpu_backup
+    enable_dynamic_batch_tokenizer enable_dynamic_chunking enable_eplb
+    enable_expert_distribution_metrics enable_flashinfer_allreduce_fusion enable_fp32_lm_head
+    enable_fused_qk_norm_rope enable_hierarchical_cache enable_layerwise_nvtx_marker enable_lmcache
+    enable_lora enable_lora_overlap_loading enable_memory_saver enable_metrics
+    enable_metrics_for_all_schedulers enable_mixed_chunk enable_mscclpp enable_multi_layer_eagle
+    enable_multimodal enable_nan_detection enable_nccl_nvls enable_nsa_prefill_context_parallel
+    enable_p2p_check enable_pdmux enable_piecewise_cuda_graph enable_precise_embedding_interpolation
+    enable_prefill_delayer enable_prefix_mm_cache enable_priority_scheduling
+    enable_profile_cuda_graph enable_request_time_stats_logging enable_return_hidden_states
+    enable_return_routed_experts enable_single_batch_overlap enable_symm_mem
+    enable_tokenizer_batch_encode enable_torch_compile enable_torch_compile_debug_mode
+    enable_torch_symm_mem enable_trace enable_two_batch_overlap enable_weights_cpu_backup
+    encoder_only export_metrics_to_file flashinfer_mla_disable_ragged grpc_mode hybrid_kvcache_ratio
+    is_embedding keep_mm_feature_on_device language_only log_requests mm_enable_dp_encoder
+    prefill_round_robin_balance quantize_and_serve
+    remote_instance_weight_loader_start_seed_via_transfer_engine schedule_low_priority_values_first
+    show_time_cost skip_server_warmup skip_tokenizer_init sleep_on_idle stream_output
+    triton_attention_reduce_in_fp32 trust_remote_code weight_loader_disable_mmap
+  '
+  local pairs=''
+  local opposites=''
+  local spelled='
+    attention_context_parallel_size=--attn-cp-size data_parallel_size=--dp-size ep=--ep-size
+    expert_parallel_size=--ep-size hierarchical_sparse_attention_extra_config=--hisparse-config
+    moe_data_parallel_size=--moe-dp-size pipeline_parallel_size=--pp-size
+    speculative_draft_model=--speculative-draft-model-path tensor_parallel_size=--tp-size
+  '
+  for name in "${!SGLANG_@}"; do
+    key=${name#SGLANG_}
+    key=${key,,}
+    flag=--${key//_/-}
+    if [[ $spelled =~ [[:space:]]"$key"=([^[:space:]]+) ]]; then flag=${BASH_REMATCH[1]}; fi
+    if [[ $values =~ [[:space:]]"$key"[[:space:]] ]]; then
+      set_value "$name" "$flag"
+    elif [[ $switches =~ [[:space:]]"$key"[[:space:]] ]]; then
+      set_switch "$name" "$flag" ''
+    elif [[ $pairs =~ [[:space:]]"$key"[[:space:]] ]]; then
+      set_switch "$name" "$flag" "--no-${flag#--}"
+    elif [[ $opposites =~ [[:space:]]"$key"=([^[:space:]]+) ]]; then
+      set_switch "$name" "$flag" "${BASH_REMATCH[1]}"
+    else
+      left+=" $name"
+      continue
+    fi
+    unset -v "$name"
+  done
+  if [[ $left ]]; then say "no flags that can be set here, left to sglang:$left"; fi
+}
+
+set_value() {
+  local value=${!1}
+  if [[ ! $value ]]; then refuse "$1" 'is empty'; fi
+  if [[ $value == -* && ! $value =~ ^-([0-9]+|[0-9]*\.[0-9]+)$ ]]; then
+    place "$2" '' "$2=$value"
+  else
+    place "$2" '' "$2" "$value"
+  fi
+  if [[ $value =~ .{200} ]]; then value="${value:0:200}…"; fi
+  say "$1: $2 $(printf '%q' "$value")"
+}
+
+set_switch() {
+  case ${!1} in
+    true) place "$2" "$3" "$2" ;;
+    false) place "$2" "$3" ${3:+"$3"} ;;
+    *) refuse "$1" 'is true or false' ;;
+  esac
+  say "$1: $2 ${!1}"
+}
+
+refuse() {
+  say "$1 $2; nothing is started"
+  exit 2
+}
+
+# Puts words in the place of a flag and its values, or of its negative form; else at the end.
+place() {
+  local flag=$1 negative=${2:-$1} word placed='' inside=''
+  local -a before=("${argv[@]}")
+  shift 2
+  argv=()
+  for word in "${before[@]}"; do
+    case $word in
+      "$flag" | "$flag="* | "$negative")
+        if [[ ! $placed ]]; then argv+=("$@"); fi
+        placed=1
+        inside=1
+        ;;
+      -[!0-9.]*)
+        argv+=("$word")
+        inside=''
+        ;;
+      *) if [[ ! $inside ]]; then argv+=("$word"); fi ;;
+    esac
+  done
+  if [[ ! $placed ]]; then argv+=("$@"); fi
+}
+
+# Whether the image that this is started with has what the command needs.
+check_image() {
+  local image=${SERVEC_IMAGE-} found=0.5.15 missing=''
+  unset -v SERVEC_IMAGE
+  if [[ $image && $image != '' ]]; then
+    read_version "$image"
+    if [[ $found && $found != 0.5.15 ]]; then
+      say "compiled for sglang 0.5.15; $image has $found"
+    fi
+  fi
+  if [[ ! $found ]]; then
+    say "the version of sglang${image:+ in $image} is unknown: what depends on it is not checked"
+    return
+  fi
+  need 0.5.5 '' 'sglang serve' '; upgrade the base image to lmsysorg/sglang:v0.5.13'
+  need '' 0.5.22 --dp-size ''
+  [[ ! $missing ]]
+}
+
+need() {
+  if [[ $1 ]] && ! at_least "$1"; then
+    say "$3 is there since sglang $1, and this is $found$4"
+    missing=1
+  elif [[ $2 ]] && at_least "$2"; then
+    say "$3 is gone since sglang $2, and this is $found"
+    missing=1
+  fi
+}
+
+# Whether the version that was found is a release or newer; a candidate is before its release.
+at_least() {
+  local -a wanted have
+  local place
+  IFS=. read -ra wanted <<<"$1"
+  [[ $found =~ ^([0-9]+)\.([0-9]+)(\.([0-9]+))?(.*)$ ]]
+  have=("${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "${BASH_REMATCH[4]:-0}" "${BASH_REMATCH[5]}")
+  for place in 0 1 2; do
+    if ((10#${have[place]} != 10#${wanted[place]})); then
+      ((10#${have[place]} > 10#${wanted[place]}))
+      return
+    fi
+  done
+  [[ ! ${have[3]} =~ ^\.?(a|b|rc|alpha|beta|dev) ]]
+}
+
+# The version that an image's reference tells, in `found`; empty where it tells none.
+read_version() {
+  local name=${1%%@*} tag='' two='v([0-9]+\.[0-9]+)' three='v?([0-9]+\.[0-9]+\.[0-9]+)'
+  local rest='((\.?(a|b|rc|alpha|beta)[0-9]+)?(\.?post[0-9]+)?(\.?dev[0-9]+)?)'
+  if [[ ${name##*/} == *:* ]]; then tag=${name##*:}; elif [[ $1 != */* ]]; then tag=$1; fi
+  found=''
+  if [[ $tag =~ ^($two|$three)$rest($|[^0-9A-Za-z.]) ]]; then
+    found=${BASH_REMATCH[2]}${BASH_REMATCH[3]}${BASH_REMATCH[4]}
+  fi
+}
+
+drop_service_variables
+override
 case "${1-}" in
   "")
+    check_image
     exec "${argv[@]}"
     ;;
   --print)
@@ -29,8 +284,12 @@ case "${1-}" in
     printf ' %q' "${argv[@]:1}"
     printf '\n'
     ;;
+  --check)
+    printf 'compiled for %s\n' 'sglang 0.5.15'
+    check_image
+    ;;
   *)
-    printf 'serve.sh: unknown argument %q; there is only --print\n' "$1" >&2
+    printf 'serve.sh: unknown argument %q; there are --print and --check\n' "$1" >&2
     exit 2
     ;;
 esac

@@ -1,0 +1,72 @@
+"""What the frame of a wrapper needs to look around before it starts, quoted for bash.
+
+Settable(max_model_len, --max-model-len), … -> tables of names; Gate(eagle3, 0.9.1) -> words
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from textwrap import wrap
+
+from servec.emit.shell import quote
+from servec.ir.launch import Gate, Launch, Settable
+
+WIDTH = 96
+
+
+def start_words(launch: Launch) -> dict[str, object]:
+    """The frame's variables about the start."""
+    subject, start = launch.plan.subject, launch.start
+    manifest, serve = subject.engine.manifest, subject.engine.serve
+    version = str(subject.version.version) if subject.version.version else ""
+    if version and "." not in version:
+        version += ".0"
+    joiner = serve.flag_words.value if serve.flag_words else "-"
+    image = subject.image.value if subject.image else ""
+    return {
+        "prefix": manifest.env_var_prefix.value,
+        "engine": subject.engine.name,
+        "release": f"{subject.engine.name} {start.release}",
+        "version": quote(version),
+        "compiled": version or "unknown",
+        "compiled_for": quote(f"{subject.engine.name} {version or 'of unknown version'}"),
+        "image": quote(image),
+        "joiner": joiner,
+        "settable": _tables(start.settable, joiner) if start.settable else (),
+        "gates": [_gate(gate) for gate in start.gates],
+        "known": [(quote(name), quote(version)) for name, version in start.images],
+        "marker": quote(manifest.tag_marker.value) if manifest.tag_marker else "",
+    }
+
+
+def _tables(settable: Iterable[Settable], joiner: str) -> list[tuple[str, str]]:
+    """The lists of names; a spelling is told only where it is not the name's own."""
+    found: dict[str, list[str]] = {
+        "values": [], "switches": [], "pairs": [], "opposites": [], "spelled": []
+    }  # fmt: skip
+    for item in sorted(settable):
+        if not item.is_switch:
+            found["values"].append(item.name)
+        elif not item.negative:
+            found["switches"].append(item.name)
+        elif item.negative == f"--no-{item.flag[2:]}":
+            found["pairs"].append(item.name)
+        else:
+            found["opposites"].append(f"{item.name}={item.negative}")
+        if item.flag != "--" + item.name.replace("_", joiner):
+            found["spelled"].append(f"{item.name}={item.flag}")
+    return [(name, _filled(words)) for name, words in found.items()]
+
+
+def _filled(words: list[str]) -> str:
+    lines = wrap(" ".join(words), WIDTH, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(f"    {line}" for line in lines)
+
+
+def _gate(gate: Gate) -> dict[str, str]:
+    return {
+        "since": quote(gate.since),
+        "before": quote(gate.before),
+        "what": quote(gate.what),
+        "advice": quote(f"; {gate.advice}" if gate.advice else ""),
+    }

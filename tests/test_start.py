@@ -1,0 +1,279 @@
+"""What a wrapper does before it starts: overrides by the environment, and the second gate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import servec
+from servec.api import shipped_catalog
+
+from tests.wrapper import Started, start, write_wrapper
+
+MODEL = """
+models:
+  m:
+    checkpoint: org/model
+    engine: {engine}
+    engine_version: "{version}"
+    hardware: H100-80G
+    recipe: none
+    topology: {{tp: 2}}
+    image: registry.example/engine:v{version}
+    {more}
+"""
+HOSTILE = [
+    "8192",
+    "a b",
+    "line\nbreak",
+    "x=y",
+    'it\'s "quoted" \\ and `run` $(run) ${HOME}',
+    "*",
+    "[a-z]?",
+    "~",
+    "#no",
+    "-1",
+    "ünï→",
+    "x" * 100_000,
+    "\t \t",
+    '{"a": [1, 2]}',
+    "!history",
+    "\x01\x7f",
+]
+
+
+def compiled(engine: str = "vllm", version: str = "0.29.0", more: str = "") -> servec.Result:
+    spec = MODEL.format(engine=engine, version=version, more=more)
+    return servec.compile(tree={"servec.yaml": "targets: [bash]\n", "specs/a.yaml": spec})
+
+
+@pytest.fixture(scope="module")
+def wrapper(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    more = "overrides: {max_model_len: 4096, enable_prefix_caching: false, middleware: [a, b]}"
+    return write_wrapper(compiled(more=more), tmp_path_factory.mktemp("wrapper"))
+
+
+@pytest.fixture(scope="module")
+def plain(wrapper: Path) -> Started:
+    return start(wrapper)
+
+
+@pytest.mark.parametrize("value", HOSTILE, ids=lambda value: repr(value)[:20])
+def test_value_arrives_as_one_word(wrapper: Path, plain: Started, value: str) -> None:
+    """In the place of the flag that it replaces, and its variable is gone."""
+    found = start(wrapper, VLLM_MAX_MODEL_LEN=value)
+    wanted = list(plain.argv)
+    wanted[wanted.index("4096")] = value
+    assert found.argv == wanted
+    assert "VLLM_MAX_MODEL_LEN" not in found.env
+    assert "serve.sh: VLLM_MAX_MODEL_LEN: --max-model-len " in found.stderr
+    assert len(found.stderr) < 2000
+
+
+def test_value_that_looks_like_a_flag_is_tied_to_it(wrapper: Path, plain: Started) -> None:
+    found = start(wrapper, VLLM_MAX_MODEL_LEN="--host")
+    at = plain.argv.index("--max-model-len")
+    assert found.argv == [*plain.argv[:at], "--max-model-len=--host", *plain.argv[at + 2 :]]
+    again = start(wrapper, VLLM_DTYPE="-x", VLLM_KV_CACHE_DTYPE="fp8")
+    assert again.argv == [*plain.argv, "--dtype=-x", "--kv-cache-dtype", "fp8"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "old", "new"),
+    [
+        ("ENABLE_LORA", "true", [], ["--enable-lora"]),
+        ("ENABLE_LORA", "false", [], ["--no-enable-lora"]),
+        ("ENABLE_PREFIX_CACHING", "true", ["--no-enable-prefix-caching"],
+         ["--enable-prefix-caching"]),
+        ("ENABLE_PREFIX_CACHING", "false", ["--no-enable-prefix-caching"],
+         ["--no-enable-prefix-caching"]),
+        ("DISABLE_LOG_STATS", "false", [], []),
+        ("MIDDLEWARE", "c", ["--middleware", "a", "--middleware", "b"], ["--middleware", "c"]),
+        ("SERVED_MODEL_NAME", "x", ["--served-model-name", "m"], ["--served-model-name", "x"]),
+    ],
+)  # fmt: skip
+def test_variable_becomes_its_flag(
+    wrapper: Path, plain: Started, name: str, value: str, old: list[str], new: list[str]
+) -> None:
+    """In the place of what says the same, else at the end."""
+    found = start(wrapper, **{f"VLLM_{name}": value})
+    place = plain.argv.index(old[0]) if old else len(plain.argv)
+    assert plain.argv[place : place + len(old)] == old
+    assert found.argv == [*plain.argv[:place], *new, *plain.argv[place + len(old) :]]
+    assert f"VLLM_{name}" not in found.env
+
+
+@pytest.mark.parametrize("name", ["BUILD_COMMIT", "API_KEY", "MODEL", "NNODES", "HF_TOKEN", "PORT"])
+def test_variable_that_is_no_flag_is_left_alone(wrapper: Path, plain: Started, name: str) -> None:
+    """Unknown ones, those that the engine reads itself, and what servec decides."""
+    found = start(wrapper, **{f"VLLM_{name}": "YWI=Yw=="})
+    assert found.argv == plain.argv
+    assert found.env[f"VLLM_{name}"] == "YWI=Yw=="
+    assert found.stderr == f"serve.sh: no flags that can be set here, left to vllm: VLLM_{name}\n"
+
+
+@pytest.mark.parametrize(
+    ("variables", "reason"),
+    [
+        ({"VLLM_MAX_MODEL_LEN": ""}, "VLLM_MAX_MODEL_LEN is empty"),
+        ({"VLLM_ENABLE_LORA": "5"}, "VLLM_ENABLE_LORA is true or false"),
+        ({"VLLM_ENABLE_LORA": ""}, "VLLM_ENABLE_LORA is true or false"),
+    ],
+)
+def test_what_is_refused(wrapper: Path, variables: dict[str, str], reason: str) -> None:
+    found = start(wrapper, **variables)
+    assert (found.code, found.argv) == (2, [])
+    assert f"serve.sh: {reason}; nothing is started" in found.stderr
+
+
+def test_variables_of_kubernetes_services_change_nothing(wrapper: Path, plain: Started) -> None:
+    services = {
+        "VLLM_PORT": "tcp://10.0.0.7:8000",
+        "VLLM_SERVICE_HOST": "10.0.0.7",
+        "VLLM_SERVICE_PORT": "8000",
+        "VLLM_SERVICE_PORT_HTTP": "8000",
+        "VLLM_PORT_8000_TCP": "tcp://10.0.0.7:8000",
+        "VLLM_PORT_8000_TCP_PROTO": "tcp",
+        "VLLM_PORT_8000_TCP_PORT": "8000",
+        "VLLM_PORT_8000_TCP_ADDR": "10.0.0.7",
+        "VLLM_MAX_MODEL_LEN_PORT": "tcp://10.0.0.8:80",
+    }
+    assert start(wrapper, **services) == plain
+    kept = start(wrapper, VLLM_PORT="5000")
+    assert kept.env["VLLM_PORT"] == "5000"
+
+
+@pytest.mark.parametrize("place", ["spec", "project"])
+def test_overrides_can_be_forbidden(tmp_path: Path, place: str) -> None:
+    spec = MODEL.format(engine="vllm", version="0.29.0", more="")
+    site = "targets: [bash]\n"
+    if place == "spec":
+        spec += "    env_overrides: false\n"
+    else:
+        site += "env_overrides: false\n"
+    result = servec.compile(tree={"servec.yaml": site, "specs/a.yaml": spec})
+    wrapper = write_wrapper(result, tmp_path)
+    found = start(wrapper, VLLM_MAX_MODEL_LEN="8192")
+    assert found.argv == start(wrapper).argv
+    assert found.env["VLLM_MAX_MODEL_LEN"] == "8192"
+
+
+def test_spellings_are_the_engines_own(tmp_path: Path) -> None:
+    """Another name of a flag replaces it, a twin in the environment is its flag."""
+    two = write_wrapper(compiled("sglang", "0.5.15"), tmp_path / "sglang")
+    found = start(two, SGLANG_TENSOR_PARALLEL_SIZE="4")
+    assert found.argv[found.argv.index("--tp-size") + 1] == "4"
+    assert "--tensor-parallel-size" not in found.argv
+    three = write_wrapper(compiled("llama-cpp", "1.0.0"), tmp_path / "llama-cpp")
+    found = start(three, LLAMA_ARG_N_GPU_LAYERS="12", LLAMA_ARG_FLASH_ATTN="on")
+    assert found.argv[found.argv.index("--n-gpu-layers") + 1] == "12"
+    assert found.argv[-2:] == ["--flash-attn", "on"]
+    four = write_wrapper(compiled("tensorrt-llm", "1.2.0"), tmp_path / "tensorrt-llm")
+    found = start(four, TRTLLM_MAX_BATCH_SIZE="8")
+    assert found.argv[-2:] == ["--max_batch_size", "8"]
+
+
+# --- the second gate -----------------------------------------------------------------------------
+
+REFERENCES = [
+    "vllm/vllm-openai:v0.8.4",
+    "registry.example:5000/mirror/vllm-openai:v0.29",
+    "registry.example:5000/vllm",
+    "vllm/vllm-openai:v0.8.5-cu128",
+    "vllm/vllm-openai:0.10.2rc1",
+    "vllm/vllm-openai:v0.5.15.post1",
+    "vllm/vllm-openai:24.08",
+    "vllm/vllm-openai:nightly",
+    "vllm/vllm-openai:latest@sha256:0123456789",
+    "123456789012.dkr.ecr.eu-west-1.amazonaws.com/x:0.9.2-gpu-py312",
+    "x@sha256:" + "9.9.9" * 8,
+    "v0.9.0",
+    "0.9.0.1",
+    "0.9.0.dev3",
+    "v0.9.1.4",
+]
+
+
+def versions_around(releases: set[str]) -> list[str]:
+    """Each release, the one before it, a candidate of it, a patch of it."""
+    found = ["0.0.1", "99.0.0"]
+    for release in releases:
+        major, minor, patch = map(int, release.split("."))
+        before = f"{major}.{minor}.{patch - 1}" if patch else f"{major}.{max(minor - 1, 0)}.99"
+        found += [release, before, f"{release}rc1", f"{release}.post1", f"{release}.dev2"]
+    return sorted(set(found))
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "tensorrt-llm"])
+def test_both_gates_say_the_same(engine: str, tmp_path: Path) -> None:
+    """Over every algorithm and the versions around every gate."""
+    contract = shipped_catalog().contract(engine)
+    assert contract is not None
+    since = {feature.since.value for feature in contract.version_features}
+    newest = max(since, key=lambda text: tuple(map(int, text.split("."))), default="1.2.0")
+    names = [item.value for item in contract.supported_algorithms]
+    refused = 0
+    for name in names:
+        result = compiled(engine, newest, f"speculative: {{algorithm: {name}, model: o/d}}")
+        wrapper = write_wrapper(result, tmp_path / name)
+        for version in versions_around(since):
+            available = not servec.capabilities(engine, version=version).why_not(name)
+            found = start(wrapper, "--check", SERVEC_IMAGE=f"some/where:v{version}")
+            assert found.code == (0 if available else 1), (name, version, found.stderr)
+            refused += not available
+            if not available:
+                assert f"speculative decoding with {name} is there since" in found.stderr
+    assert refused > 10 or not since
+
+
+def test_wrapper_refuses_an_older_image_before_it_starts(tmp_path: Path) -> None:
+    more = "speculative: {algorithm: mtp, num_tokens: 2}"
+    wrapper = write_wrapper(compiled(more=more), tmp_path)
+    found = start(wrapper, SERVEC_IMAGE="vllm/vllm-openai:v0.9.0")
+    assert (found.code, found.argv) == (1, [])
+    assert "mtp is there since vllm 0.11.0, and this is 0.9.0; upgrade the base" in found.stderr
+    newer = start(wrapper, SERVEC_IMAGE="vllm/vllm-openai:v0.33.0")
+    assert newer.code == 0
+    assert newer.argv == start(wrapper).argv
+    assert "SERVEC_IMAGE" not in newer.env
+    assert "compiled for vllm 0.29.0; vllm/vllm-openai:v0.33.0 has 0.33.0" in newer.stderr
+    unknown = start(wrapper, SERVEC_IMAGE="vllm/vllm-openai:nightly")
+    assert unknown.argv == newer.argv
+    assert "version of vllm in vllm/vllm-openai:nightly is unknown" in unknown.stderr
+    assert start(wrapper).stderr == ""
+
+
+def test_what_is_gone_is_told_too(tmp_path: Path) -> None:
+    more = "overrides: {enable_dp_attention: true, dp_size: 2}"
+    wrapper = write_wrapper(compiled("sglang", "0.5.15", more), tmp_path)
+    found = start(wrapper, "--check", SERVEC_IMAGE="lmsysorg/sglang:v0.5.23")
+    assert found.code == 1
+    assert "--enable-dp-attention is gone since sglang 0.5.22, and this is 0.5.23" in found.stderr
+
+
+def test_wrapper_reads_references_as_the_compiler_does(tmp_path: Path) -> None:
+    own = '{engine: vllm, version: "0.9.2"}'
+    files = {
+        "catalogs/images.yaml": f"own.example/a/vllm:stable: {own}\n",
+        "servec.yaml": "targets: [bash]\n",
+        "specs/a.yaml": MODEL.format(engine="vllm", version="0.1.0", more=""),
+    }
+    wrapper = write_wrapper(servec.compile(tree=files), tmp_path)
+    told = {reference: servec.engine_version("vllm", reference).version for reference in REFERENCES}
+    for reference, version in told.items():
+        found = start(wrapper, "--check", SERVEC_IMAGE=reference)
+        if version is None:
+            assert f"in {reference} is unknown" in found.stderr, reference
+        else:
+            assert f"{reference} has {version}\n" in found.stderr, reference
+    for reference in ("own.example/a/vllm:stable", "mirror.example/vllm:stable"):
+        found = start(wrapper, "--check", SERVEC_IMAGE=reference)
+        assert f"{reference} has 0.9.2\n" in found.stderr
+    assert len([version for version in told.values() if version]) > 6
+
+
+def test_every_engine_with_algorithms_is_tried() -> None:
+    catalog = shipped_catalog()
+    contracts = {name: catalog.contract(name) for name in catalog.engine_names}
+    having = {name for name, found in contracts.items() if found and found.supported_algorithms}
+    assert having == {"vllm", "sglang", "tensorrt-llm"}
