@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
+settings.register_profile("servec", deadline=None)  # machines that run tests are busy
+settings.load_profile("servec")
 ROOT = Path(__file__).parents[1]
 
 

@@ -37,7 +37,7 @@ models:
 ENGINES = {
     "vllm": ["--tensor-parallel-size 2", "--max-model-len 4096"],
     "sglang": ["--tp-size 2", "--max-model-len 4096"],
-    "tensorrt-llm": ["--tp_size 2", "--max_model_len 4096", "--served_model_name m"],
+    "tensorrt-llm": ["--tp_size 2", "--max_model_len 4096"],
     "vllm-omni": ["--omni", "--tensor-parallel-size 2"],
     "llama-cpp": ["llama-server", "--model org/model", "--alias m", "--metrics"],
     "sim": ["python3 -m servec.sim", "--max-model-len 4096"],

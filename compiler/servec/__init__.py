@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         Result,
         UnknownEngine,
         capabilities,
+        check_argv,
         compile,
         engine_version,
     )
@@ -24,6 +25,7 @@ __all__ = [
     "UnknownEngine",
     "__version__",
     "capabilities",
+    "check_argv",
     "compile",
     "engine_version",
 ]

@@ -86,12 +86,13 @@ class UnknownEngine(LookupError):
     """No engine of this name; the message names those that there are."""
 
 
-def engine_version(engine: str, image: str) -> EngineVersion:
+def engine_version(engine: str, image: str, *, root: str | Path | None = None) -> EngineVersion:
     """The version of an engine in a container image: from the image catalogue, else from the tag.
 
-    `.version` is None where it is unknown; `.source` says where it is from, or why not.
+    `root` is a project whose own catalogues count too. `.version` is None where it is unknown;
+    `.source` says where it is from, or why not.
     """
-    return shipped_catalog().version_in(engine, image)
+    return catalog_of(root).version_in(engine, image)
 
 
 def capabilities(
@@ -100,16 +101,18 @@ def capabilities(
     version: str | None = None,
     image: str | None = None,
     manifest: Mapping[str, Any] | None = None,
+    root: str | Path | None = None,
 ) -> Capabilities:
     """What an engine can do, at a version or in an image; of an unknown version, all of it.
 
-    `manifest`: the contract's keys as a mapping, in the place of the shipped manifest. Raises
-    `UnknownEngine`, and `InvalidManifest` where that mapping breaks the contract.
+    `manifest`: the contract's keys as a mapping, in the place of the shipped manifest; `root`: a
+    project whose own engines and catalogues count too. Raises `UnknownEngine`, and
+    `InvalidManifest` where a mapping breaks the contract.
     """
     from servec.catalog.capabilities import Capabilities
     from servec.catalog.versions import parse_version
 
-    catalog = shipped_catalog()
+    catalog = catalog_of(root)
     found = read_manifest(manifest) if manifest is not None else catalog.contract(engine)
     if found is None:
         raise UnknownEngine(f"unknown engine `{engine}`; {catalog.known_engines}")
@@ -122,6 +125,48 @@ def capabilities(
     return Capabilities(found, EngineVersion(None, "no version and no image given"))
 
 
+def check_argv(
+    engine: str, argv: Sequence[str], *, version: str | None = None, image: str | None = None
+) -> list[Finding]:
+    """What is wrong with a command line of an engine, at a version or in an image; of an unknown
+    version, notes. Words are given as the program gets them; nothing is executed.
+
+    A finding's place is in the line `ARGV`, the words quoted as a shell would have them. Raises
+    `UnknownEngine`.
+    """
+    import shlex
+
+    from servec.catalog.calls import called
+    from servec.catalog.verdicts import judge
+    from servec.catalog.versions import parse_version
+    from servec.source.located import Span
+
+    catalog = shipped_catalog()
+    found = catalog.engine(engine)
+    if found is None:
+        raise UnknownEngine(f"unknown engine `{engine}`; {catalog.known_engines}")
+    parsed = parse_version(version) if version is not None else None
+    if version is None and image is not None:
+        parsed = catalog.version_in(engine, image).version
+    call, released = called(argv, found.serve), catalog.released(found.name)
+    findings = Findings()
+    if call is None or released is None:
+        return []
+    words = [shlex.quote(word) for word in argv]
+    for verdict in judge(
+        argv[call.words :], found.serve, found.name, released, parsed, call.positionals
+    ):
+        place = call.words + verdict.place
+        column = len(" ".join(words[:place])) + (2 if place else 1)
+        length = len(words[place]) if place < len(words) else 1
+        findings.put(verdict.at(Span(ARGV, 1, column, length)))
+    return list(findings)
+
+
+ARGV = "<argv>"
+"""The source that findings about a command line point into."""
+
+
 def read_manifest(manifest: Mapping[str, Any]) -> Manifest:
     """The contract of a manifest given as a mapping; raises `InvalidManifest`."""
     import json
@@ -131,14 +176,30 @@ def read_manifest(manifest: Mapping[str, Any]) -> Manifest:
     from servec.ir.typed import read_record
 
     findings = Findings()
-    files = Files(Memory({"manifest.json": json.dumps(manifest)}), findings)
+    files = Files(Memory({"manifest.json": json.dumps(manifest, default=str)}), findings)
     node = files.node("manifest.json")
     record = read_record(Manifest, node, findings) if node is not None else None
     if record is not None:
         check_contract(record, findings)
+    if record is not None and record.serve is not None:
+        from servec.ir.serve import Serve
+
+        read_record(Serve, record.serve, findings, ("serve",))
     if record is None or findings.errors:
         raise InvalidManifest(findings.show())
     return record
+
+
+@cache
+def catalog_of(root: str | Path | None) -> Catalog:
+    """The catalogue of the project at or above a folder; the shipped one where there is none."""
+    from servec.catalog.catalog import Catalog
+
+    project = find_project(Path(root)) if root is not None else None
+    if project is None:
+        return shipped_catalog()
+    findings = Findings()
+    return Catalog(Files(Folder(project), findings), findings)
 
 
 @cache

@@ -15,6 +15,7 @@ from servec.ir.shape import (
     Either,
     Int,
     Key,
+    Later,
     ListOf,
     MapOf,
     Number,
@@ -80,6 +81,8 @@ def _shape(shape: Shape, definitions: dict[str, Schema]) -> Schema:
             return {"type": "object", "additionalProperties": values, **named}
         case Parameters():
             return {"type": "object"}
+        case Later():
+            return _shape(shape.record(), definitions)
         case Record(of):
             if of.__name__ not in definitions:
                 definitions[of.__name__] = {}

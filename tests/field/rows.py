@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-KINDS = ("recipe_layers", "plan_runs", "requirement_rules", "engine_capabilities")
+KINDS = (
+    "recipe_layers",
+    "plan_runs",
+    "requirement_rules",
+    "engine_capabilities",
+    "argv_verdicts",
+)
 Row = dict[str, Any]
 
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import TYPE_CHECKING
 
-from servec.ir.knowledge import Accelerator
+if TYPE_CHECKING:
+    from servec.ir.knowledge import Accelerator
 
 # Words of a product string that say nothing about which accelerator it is: whose it is, and in
 # which form it is mounted.

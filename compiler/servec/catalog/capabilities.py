@@ -5,6 +5,7 @@ vllm 0.8.0: supported_algorithms less what a later version added; an unknown ver
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from servec.ir.facts import EngineVersion
 from servec.ir.manifest import CapabilityKey, Feature, Manifest
 from servec.source.located import Plain
 
+WHOLE = re.compile(r"-?[0-9]+\Z")
 SET = frozenset(("true", "1", "yes"))
 UNSET = frozenset(("false", "0", "no", ""))
 INFERENCE_COMPONENT = ("realtime-inference", "IC_ENV_")
@@ -123,7 +125,7 @@ class Capabilities:
             if name not in keys:
                 problems.append(f"{self.engine} has no feature `{name}`")
                 continue
-            word, problem = _feature(keys[name], value)
+            word, problem = feature_word(keys[name], value)
             if problem:
                 problems.append(f"`{name}` {problem}")
             else:
@@ -147,7 +149,7 @@ def _missing(key: CapabilityKey, present: set[str]) -> list[str]:
     return min(groups, key=len, default=[])
 
 
-def _feature(feature: Feature, value: Plain) -> tuple[str, str]:
+def feature_word(feature: Feature, value: Plain) -> tuple[str, str]:
     """A feature's value as text, and what is wrong with it."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     match feature.type.value:
@@ -159,7 +161,7 @@ def _feature(feature: Feature, value: Plain) -> tuple[str, str]:
             values = [item.value for item in feature.values]
             return (text, "") if text in values else ("", f"is one of {', '.join(values)}")
         case "int":
-            whole = text.lstrip("-").isdigit() and text.count("-") <= 1
+            whole = WHOLE.match(text) is not None
             return (text, "") if whole else ("", f"is a whole number, not `{text}`")
         case _:
             return text, ""

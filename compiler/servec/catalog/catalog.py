@@ -9,24 +9,24 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from servec.catalog.accelerators import AcceleratorTable, canonical
-from servec.catalog.contract import check_contract, check_gates
-from servec.catalog.engines import Engine
+from servec.catalog.contract import check_contract, check_gates, check_serve
 from servec.catalog.images import ImageTable
-from servec.catalog.recipes import RecipeTable
 from servec.catalog.versions import parse_range, parse_version
 from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.diag.suggest import nearest
-from servec.ir import knowledge
 from servec.ir.facts import EngineVersion
-from servec.ir.manifest import Manifest
+from servec.ir.manifest import Aliases, Manifest
 from servec.ir.typed import read_record
 from servec.source.files import Files
 from servec.source.located import At, Map, Span
 from servec.source.shipped import MARK
 
 if TYPE_CHECKING:
+    from servec.catalog.engines import Engine
+    from servec.catalog.recipes import RecipeTable
     from servec.catalog.released import Released
+    from servec.ir import knowledge
 
 T = TypeVar("T")
 MANIFESTS = ("manifest.yaml", "manifest.json")
@@ -66,6 +66,8 @@ class Catalog:
                 if found is not None:
                     found.check()
             case _:
+                from servec.ir import knowledge
+
                 node = self.files.node(path)
                 for entry in node.entries.values() if isinstance(node, Map) else ():
                     read_record(knowledge.ModelFacts, entry.value, self.findings)
@@ -103,7 +105,10 @@ class Catalog:
             path = f"{mark}{ENGINES}{name}.yaml"
             node = self.files.node(path) if self.files.exists(path) else None
             record = read_record(EngineCatalogue, node, self.findings) if node else None
-            if record is not None:
+            if record is not None and record.engine.value != name:
+                problem = f"the catalogue says `{record.engine.value}`, the file `{name}`"
+                self._broken(record.engine.span, name, problem, "give both the same name")
+            elif record is not None:
                 return Released(record, self.findings) if record.releases else None
         return None
 
@@ -120,7 +125,7 @@ class Catalog:
         for mark in ("", MARK):
             path = f"{mark}serve.d/aliases.yaml"
             if self.files.exists(path) and (node := self.files.node(path)) is not None:
-                record = read_record(knowledge.Aliases, node, self.findings)
+                record = read_record(Aliases, node, self.findings)
                 for item in record.names if record else ():
                     found.setdefault(item.key.value, item.value.value)
         return found
@@ -139,14 +144,20 @@ class Catalog:
 
     @cached_property
     def accelerators(self) -> AcceleratorTable:
+        from servec.ir import knowledge
+
         return AcceleratorTable(self._table("accelerators", knowledge.Accelerators))
 
     @cached_property
     def instances(self) -> dict[str, knowledge.Instance]:
+        from servec.ir import knowledge
+
         return self._table("instances", knowledge.Instances)
 
     @cached_property
     def images(self) -> ImageTable:
+        from servec.ir import knowledge
+
         images: dict[str, knowledge.Image] = self._table("images", knowledge.Images)
         for image in images.values():
             if parse_version(image.version.value) is None:
@@ -155,6 +166,9 @@ class Catalog:
 
     @cached_property
     def recipes(self) -> RecipeTable:
+        from servec.catalog.recipes import RecipeTable
+        from servec.ir import knowledge
+
         own, shipped = self.files.listing("recipes")
         mine = self._records(own, knowledge.RecipeFile)
         for file in mine:
@@ -165,6 +179,8 @@ class Catalog:
 
     def _check_names(self, recipe: knowledge.Recipe) -> None:
         """A leaf under a name that nothing has would never be used, so it is a mistake."""
+        from servec.ir import knowledge
+
         engines = [item.key for item in recipe.tested_versions]
         ranges = [text for item in recipe.tested_versions for text in item.value]
         for accelerator in recipe.hardware:
@@ -284,6 +300,9 @@ class Catalog:
         manifest = read_record(Manifest, node, self.findings) if node is not None else None
         if manifest is None:
             return None
+        from servec.catalog.engines import Engine
+        from servec.ir.serve import Serve
+
         check_contract(manifest, self.findings)
         if manifest.engine.value != name:
             problem = f"the manifest says `{manifest.engine.value}`, the folder `{name}`"
@@ -293,16 +312,19 @@ class Catalog:
             problem = "the manifest does not say how it is called"
             self._broken(manifest.engine.span, name, problem, "add `serve:` to the manifest")
             return None
-        serve = manifest.serve
+        serve = read_record(Serve, manifest.serve, self.findings, ("serve",))
+        if serve is None:
+            return None
+        check_serve(serve, self.findings)
         told = serve.environment_only
         if (told is None or told.tag_has is not None) and not (serve.calls and serve.flags):
             problem = "`serve:` has neither `calls` and `flags` nor `environment_only`"
             self._broken(serve.span, name, problem, "say how the engine is called")
             return None
-        released = self.released(name) if manifest.supported_algorithms else None
+        released = self.released(name)
         if released is not None:
             check_gates(manifest, released, self.findings)
-        return Engine(manifest, serve, file, wrapper)
+        return Engine(manifest, serve, file, wrapper, released)
 
     def _broken(self, span: Span, engine: str, problem: str, advice: str) -> None:
         self.findings.add(codes.BROKEN_ENGINE, span, engine=engine, problem=problem, advice=advice)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.version import Version
 
+from servec.catalog.capabilities import feature_word
 from servec.catalog.versions import parse_version
 from servec.diag import codes
 from servec.diag.findings import Findings
@@ -18,6 +19,7 @@ from servec.source.located import At, Span
 
 if TYPE_CHECKING:
     from servec.catalog.released import Released
+    from servec.ir.serve import Serve
 
 
 class _Breach(NamedTuple):
@@ -33,6 +35,12 @@ def check_contract(manifest: Manifest, findings: Findings) -> None:
             findings.add(codes.CONTRACT, breach.span, problem=breach.problem, advice=breach.advice)
 
 
+def check_serve(serve: Serve, findings: Findings) -> None:
+    """Findings about rules of `serve:` that need one another."""
+    for breach in _speculative(serve):
+        findings.add(codes.CONTRACT, breach.span, problem=breach.problem, advice=breach.advice)
+
+
 def check_gates(manifest: Manifest, released: Released, findings: Findings) -> None:
     """Findings about algorithms that a release has and the manifest's gates do not, or the other
     way round; releases whose methods were not read tell nothing."""
@@ -44,13 +52,11 @@ def check_gates(manifest: Manifest, released: Released, findings: Findings) -> N
     }
     for algorithm in manifest.supported_algorithms:
         name, since = names.get(algorithm.value, ""), gates.get(algorithm.value)
-        for release in released.releases:
-            version = parse_version(release)
-            methods = released.at(version).methods if version else ()
-            is_open = since is None or (version is not None and version >= Version(since.value))
-            if methods and is_open != (name in methods):
+        gate = f"the gate is {since.value}" if since else "there is no gate"
+        for release, methods in _methods_until(name, released):
+            is_open = since is None or Version(release) >= Version(since.value)
+            if is_open != (name in methods):
                 has = "has" if name in methods else "does not have"
-                gate = f"the gate is {since.value}" if since else "there is no gate"
                 findings.add(
                     codes.WRONG_GATE,
                     (since or algorithm).span,
@@ -58,6 +64,18 @@ def check_gates(manifest: Manifest, released: Released, findings: Findings) -> N
                     advice="give the version that its own package has the method from",
                 )
                 break
+
+
+def _methods_until(name: str, released: Released) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The releases whose methods were read, up to the first that has one of them. What is lost
+    later is no matter of a gate."""
+    for release in released.releases:
+        version = parse_version(release)
+        methods = released.at(version).methods if version else ()
+        if methods:
+            yield release, methods
+        if name in methods:
+            return
 
 
 def _algorithms(manifest: Manifest) -> Iterator[_Breach]:
@@ -123,6 +141,27 @@ def _features(manifest: Manifest) -> Iterator[_Breach]:
         if default is not None and values and default.value not in values:
             problem = f"the default `{default.value}` is none of the values"
             yield _Breach(default.span, problem, f"take one of: {', '.join(values)}")
+        elif default is not None and (problem := feature_word(feature, default.value)[1]):
+            problem = f"the default `{default.value}` {problem}"
+            yield _Breach(default.span, problem, "give one that the feature could be set to")
+
+
+def _speculative(serve: Serve) -> Iterator[_Breach]:
+    """What each way of saying speculative decoding needs of the manifest."""
+    rules = serve.speculative
+    if rules is None:
+        return
+    strategy = rules.strategy
+    if strategy.value in ("json_flag", "options_file") and rules.knob is None:
+        yield _Breach(strategy.span, f"`{strategy.value}` has no `knob`", "name the parameter")
+    if strategy.value == "options_file":
+        files = [item.key.value for item in serve.files]
+        if rules.inside is None:
+            problem = "`options_file` has no `inside`"
+            yield _Breach(strategy.span, problem, "name the key that holds it")
+        if rules.knob is not None and rules.knob.value not in files:
+            problem = f"`{rules.knob.value}` names no file"
+            yield _Breach(rules.knob.span, problem, "add it to `serve: {files: …}`")
 
 
 def _repeated(items: tuple[At[str], ...]) -> Iterator[tuple[At[str], str]]:

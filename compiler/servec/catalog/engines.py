@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
 from servec.catalog.versions import first_that_holds, holds, parse_version
-from servec.ir.manifest import (
-    TOPOLOGY_KEYS,
-    Call,
-    Manifest,
-    Negatives,
-    RequirementRule,
-    Serve,
-    TopologyFlag,
-)
+from servec.ir.facts import Flag
+from servec.ir.manifest import Manifest
+from servec.ir.serve import TOPOLOGY_KEYS, Call, Negatives, RequirementRule, Serve, TopologyFlag
+from servec.ir.setting import same
 from servec.ir.topology import Topology
 from servec.source.located import Plain, plain
+
+if TYPE_CHECKING:
+    from servec.catalog.released import Released, ReleasedAt
 
 OWN_KNOBS = ("host", "port", "served_model_name")
 
@@ -26,7 +25,10 @@ OWN_KNOBS = ("host", "port", "served_model_name")
 class Engine:
     """One engine of `serve.d/`. `file` is its manifest, `wrapper` the path of its template."""
 
-    def __init__(self, manifest: Manifest, serve: Serve, file: str, wrapper: str) -> None:
+    def __init__(
+        self, manifest: Manifest, serve: Serve, file: str, wrapper: str, released: Released | None
+    ) -> None:
+        self.released = released
         self.manifest = manifest
         self.serve = serve
         self.file = file
@@ -40,14 +42,19 @@ class Engine:
     def at(self, version: Version | None) -> EngineAt:
         """The engine at a version; None is an unknown version, which takes the newest rules."""
         if version not in self._at:
-            self._at[version] = EngineAt(self.manifest, self.serve, version)
+            here = self.released.at(version) if self.released else None
+            self._at[version] = EngineAt(self.manifest, self.serve, version, here)
         return self._at[version]
 
 
 class EngineAt:
-    """An engine at one version: how its parameters are spelled, called and turned."""
+    """An engine at one version: how its parameters are spelled, called and turned. What a release
+    accepts comes from the catalogue, and from the manifest where there is none."""
 
-    def __init__(self, manifest: Manifest, serve: Serve, version: Version | None) -> None:
+    def __init__(
+        self, manifest: Manifest, serve: Serve, version: Version | None, here: ReleasedAt | None
+    ) -> None:
+        self.here = here
         self.manifest = manifest
         self.serve = serve
         self.version = version
@@ -56,8 +63,8 @@ class EngineAt:
             name.value: item.key.value for item in rules.spellings for name in item.value
         }
         lists = serve.lists
-        self.repeated = frozenset(name.value for name in lists.repeated) if lists else frozenset()
-        self.json_lists = frozenset(name.value for name in lists.json) if lists else frozenset()
+        self._repeated = frozenset(name.value for name in lists.repeated) if lists else frozenset()
+        self._json_lists = frozenset(name.value for name in lists.json) if lists else frozenset()
         self.files = {item.key.value: item.value.value for item in serve.files}
         self.owned = {item.key.value: item.value.value for item in serve.owned}
         secrets = serve.secrets
@@ -108,6 +115,13 @@ class EngineAt:
         counts = self.serve.topology.tp_counts
         return counts is not None and counts.value == "all"
 
+    def refuses(self, variable: str) -> bool:
+        """Whether a variable opens the server, or is servec's to decide."""
+        return any(
+            variable.startswith(item.value) if item.value.endswith("_") else variable == item.value
+            for item in self.serve.refused_env
+        )
+
     def knob(self, name: str) -> tuple[str, bool]:
         """The knob that a parameter's name turns, and whether the name says the opposite."""
         known = self._knobs.get(name)
@@ -115,20 +129,54 @@ class EngineAt:
             known = self._knobs[name] = self._find_knob(name.replace("-", "_"))
         return known
 
+    @property
+    def _no(self) -> str:
+        return self.negatives.prefix.value if self.negatives else "no-"
+
     def _find_knob(self, name: str) -> tuple[str, bool]:
-        rule = self.negatives
-        prefix = rule.prefix.value.replace("-", "_") if rule else ""
+        prefix = self._no.replace("-", "_")
         if prefix and name.startswith(prefix) and self._has_negative(name[len(prefix) :]):
             return name[len(prefix) :], True
         return name, False
 
+    def repeats(self, knob: str) -> bool:
+        """Whether a list is the flag again for each item."""
+        known = self.known(knob)
+        return known.kind == "append" if known else knob in self._repeated
+
+    def takes_json(self, knob: str) -> bool:
+        """Whether a list is one word of JSON."""
+        known = self.known(knob)
+        if known is None:
+            return knob in self._json_lists
+        return known.type.rstrip("?").partition(":")[0] == "json"
+
+    def known(self, knob: str) -> Flag | None:
+        """The flag of a parameter, where the release's flags are known and it has it."""
+        return self.here.flags.get(self.flag(knob)) if self.here else None
+
+    def lacks(self, flag: str) -> bool:
+        """Whether the release is known not to have a flag."""
+        return self.here is not None and flag not in self.here.flags
+
     def _has_negative(self, knob: str) -> bool:
+        known = self.known(knob)
+        if known is not None:
+            return f"--{self._no}{knob.replace('_', '-')}" in known.negatives
         rule = self.negatives
         if rule is None:
             return False
         if rule.only:
             return any(name.value == knob for name in rule.only)
         return all(name.value != knob for name in rule.all_but)
+
+    def file_parameter(self, name: str) -> str | None:
+        """The parameter that names a file, by any name that the release has for its flag."""
+        known = self.known(name)
+        for parameter in self.files:
+            if name == parameter or (known is not None and known is self.known(parameter)):
+                return parameter
+        return None
 
     def option(self, knob: str) -> tuple[str, str] | None:
         """The parameter that names a file and the key in that file, where a knob is such a key."""
@@ -141,10 +189,16 @@ class EngineAt:
 
     def negative(self, knob: str) -> str | None:
         """The flag that says `false`, or None where leaving the flag out is all there is."""
-        rule = self.negatives
-        if rule is None or not self._has_negative(knob):
-            return None
-        return "--" + rule.prefix.value + knob.replace("_", "-")
+        return f"--{self._no}{knob.replace('_', '-')}" if self._has_negative(knob) else None
+
+    def renamed(self, knob: str, value: Plain) -> list[tuple[str, Plain]]:
+        """What a parameter is called at this version, where that is another name; else nothing."""
+        for rule in self.serve.renamed:
+            wanted = plain(rule.value) if rule.value is not None else value
+            if rule.knob.value == knob and same(wanted, value) and holds(rule, self.version):
+                become = {name: plain(item.value) for name, item in rule.become.entries.items()}
+                return [(name, value if new is None else new) for name, new in become.items()]
+        return []
 
     def kind_of(self, knob: str) -> type[bool] | type[int] | None:
         """What a parameter's value must be, as far as the rules of requirements tell."""

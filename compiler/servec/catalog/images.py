@@ -8,13 +8,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
 from servec.catalog.references import parse_reference, version_told
 from servec.catalog.versions import parse_version
-from servec.ir import knowledge
 from servec.ir.facts import EngineVersion
+
+if TYPE_CHECKING:
+    from servec.ir import knowledge
 
 
 class ImageTable:
@@ -57,7 +60,8 @@ class ImageTable:
         """The version of an engine in an image, or unknown with the reason."""
         found = self.find(engine, text)
         if found is not None and found[0].engine.value == engine:
-            return EngineVersion(parse_version(found[0].version.value), found[1])
+            inner = tuple((item.key.value, item.value.value) for item in found[0].inner)
+            return EngineVersion(parse_version(found[0].version.value), found[1], inner)
         version = version_told(text, marker)
         if version is not None:
             return EngineVersion(version, "tag")
@@ -78,6 +82,14 @@ class ImageTable:
                     if text and version is not None and told != version:
                         found.append((text, str(version)))
         return sorted(set(found))
+
+    def others(self, engine: str) -> list[tuple[str, str]]:
+        """Repositories whose images hold other engines only, by their last two parts."""
+        return sorted(
+            (place, " or ".join(sorted(engines)))
+            for place, engines in self._engines.items()
+            if engine not in engines
+        )
 
     def newest_on(self, engine: str, driver: str) -> str | None:
         """The catalogued image of an engine with the highest version that runs with a driver."""

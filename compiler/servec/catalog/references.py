@@ -18,9 +18,12 @@ from servec.catalog.versions import parse_version
 # Three numbers, or two after a `v`; then what PEP 440 knows of pre- and post-releases.
 TAG_VERSION = re.compile(
     r"(?:v(?P<two>[0-9]+\.[0-9]+)|v?(?P<three>[0-9]+\.[0-9]+\.[0-9]+))"
-    r"(?P<rest>(?:\.?(?:a|b|rc|alpha|beta)[0-9]+)?(?:\.?post[0-9]+)?(?:\.?dev[0-9]+)?)"
+    r"(?P<rest>(?:\.?[ab][0-9]+|[.-]?(?:rc|alpha|beta)[0-9]+)?"
+    r"(?:[.-]?post[0-9]+)?(?:[.-]?dev[0-9]+)?)"
     r"(?![0-9A-Za-z.])"
 )
+
+YEAR = re.compile(r"(?:19|20)[0-9][0-9]\.")
 
 
 class Reference(NamedTuple):
@@ -55,8 +58,8 @@ def version_told(text: str, marker: str = "") -> Version | None:
     """The version that the tag of a reference, or a tag alone, begins with, or has after a marker;
     None where it tells none."""
     tag = parse_reference(text).tag or ("" if "/" in text else text)
-    _, marked, rest = tag.partition(marker) if marker else ("", "", "")
-    found = TAG_VERSION.match(rest if marked else tag)
-    if not found:
+    _, marked, rest = tag.partition(marker) if marker else ("", "", tag)
+    found = TAG_VERSION.match(rest if marked or not marker else "")
+    if not found or YEAR.match(found["two"] or found["three"]):
         return None
     return parse_version((found["two"] or found["three"]) + found["rest"])

@@ -10,19 +10,23 @@ the first; an unknown version as the newest.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from packaging.version import Version
 
-from servec.catalog.versions import NEWEST, parse_version
+from servec.catalog.versions import NEWEST, parse_version, release_order
 from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.ir.facts import Flag
 from servec.ir.releases import EngineCatalogue, FlagFacts
+from servec.ir.shape import Text
+from servec.ir.words import FLAG
 from servec.source.located import At, List, Map, Node, Plain, plain
 
 INTERVAL = re.compile(r"(?P<first>[^\s,]*?)\.\.(?P<last>[^\s,]*)\Z")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+KINDS = ("value", "switch", "pair", "append")
 Interval = tuple[tuple[int, int], ...]
 """Ranges of places among the releases, ends included."""
 
@@ -33,7 +37,9 @@ class Released:
     def __init__(self, record: EngineCatalogue, findings: Findings) -> None:
         self.record = record
         self.findings = findings
-        self.releases = tuple(item.key.value for item in record.releases)
+        self.releases = tuple(
+            sorted((item.key.value for item in record.releases), key=release_order)
+        )
         self.abbreviations = record.abbreviations is not None and record.abbreviations.value
         self._places = {release: place for place, release in enumerate(self.releases)}
         self._intervals: dict[str, Interval] = {}
@@ -41,7 +47,9 @@ class Released:
 
     def at(self, version: Version | None) -> ReleasedAt:
         """What is accepted at a version."""
-        place = self._place(version)
+        return self._of(self._place(version))
+
+    def _of(self, place: int) -> ReleasedAt:
         if place not in self._at:
             self._at[place] = ReleasedAt(self, place)
         return self._at[place]
@@ -57,7 +65,36 @@ class Released:
         """Read all of it, so that every mistake is found; for a project's own catalogue."""
         for place in range(len(self.releases)):
             here = self.at(parse_version(self.releases[place]))
-            _ = here.flags, here.variables, here.methods
+            _ = here.flags, here.variables, here.methods, here.configs
+
+    def around(self, version: Version | None) -> tuple[ReleasedAt, ...]:
+        """The release of a version; or the two that it lies between, of which either may be
+        right; the newest for an unknown or a newer one."""
+        here = self._place(version)
+        text = self.releases[here]
+        known = parse_version(text)
+        if version is None or known == version or here + 1 >= len(self.releases):
+            return (self.at(version),)
+        return (self.at(version), self._of(here + 1))
+
+    def covers(self, version: Version | None) -> bool:
+        """Whether a version is no newer than what was read."""
+        newest = max((at for at in map(parse_version, self.releases) if at), default=None)
+        return newest is None or (version is not None and version <= newest)
+
+    def was_run(self, version: Version | None) -> bool:
+        """Whether the release was read by its own parser."""
+        reads = {item.key.value: item.value.read.value for item in self.record.releases}
+        return all(reads[here.release] == "parser" for here in self.around(version))
+
+    def span_of(self, has: Callable[[ReleasedAt], bool]) -> tuple[str, str]:
+        """The first and the last release of which something is true; empty for none, and where
+        that is the first or the last that was read."""
+        having = [release for place, release in enumerate(self.releases) if has(self._of(place))]
+        if not having:
+            return "", ""
+        first = "" if having[0] == self.releases[0] else having[0]
+        return first, "" if having[-1] == self.releases[-1] else having[-1]
 
     def holds(self, interval: Node | None, place: int) -> bool:
         """Whether an interval has a place; None has all."""
@@ -74,23 +111,25 @@ class Released:
     def _ranges(self, text: str, node: Node) -> Iterator[tuple[int, int]]:
         for part in text.split(","):
             found = INTERVAL.match(part.strip())
-            first = found["first"] if found else "?"
-            last = found["last"] if found else "?"
-            if (first and first not in self._places) or (last and last not in self._places):
+            first = self._places.get(found["first"], -1) if found and found["first"] else 0
+            newest = len(self.releases) - 1
+            last = self._places.get(found["last"], -1) if found and found["last"] else newest
+            if found is None or first < 0 or last < first:
                 self._bad(node)
                 return
-            yield (
-                self._places[first] if first else 0,
-                self._places[last] if last else len(self.releases) - 1,
-            )
+            yield first, last
 
     def _bad(self, node: Node) -> None:
+        self.bad(node, "an interval of the releases above, as `0.9.0..0.11.2`", plain(node))
+
+    def bad(self, node: Node | None, wanted: str, value: Plain) -> None:
+        """A value of the catalogue that cannot be used."""
         self.findings.add(
             codes.BAD_VALUE,
-            node.span,
-            where="`in`",
-            wanted="an interval of the releases above, as `0.9.0..0.11.2`",
-            value=f"`{plain(node)}`",
+            node.span if node else self.record.span,
+            where=f"a fact of {self.record.engine.value}",
+            wanted=wanted,
+            value=f"`{value}`",
             suggestion=None,
         )
 
@@ -134,21 +173,61 @@ class ReleasedAt:
         """Its methods of speculative decoding; none where they were not read."""
         return tuple(map(str, self._members(self._released.record.methods)))
 
+    @cached_property
+    def configs(self) -> dict[str, frozenset[str]]:
+        """The keys of the mappings that flags take, by the name in the flag's type."""
+        found = {
+            item.key.value: frozenset(map(str, self._members(item.value)))
+            for item in self._released.record.configs
+        }
+        return {name: keys for name, keys in found.items() if keys}
+
+    def names(self, registry: str) -> frozenset[str]:
+        """The names in a registry: methods, tool_call_parsers, reasoning_parsers, quantization;
+        none where it was not read."""
+        record = self._released.record
+        if registry == "quantization":
+            known = {item.key.value: self._value(item.value) for item in record.quantization}
+            return frozenset(name for name, least in known.items() if least is not None)
+        return frozenset(map(str, self._members(getattr(record, registry))))
+
     def _flag(self, facts: FlagFacts) -> Flag:
         nargs = self._value(facts.nargs)
         return Flag(
             name=facts.name.value,
-            spellings=(facts.name.value, *map(str, self._members(facts.also))),
-            negatives=tuple(map(str, self._members(facts.negative))),
-            kind=str(self._value(facts.kind) or "value"),
+            spellings=(facts.name.value, *self._words(facts.also, FLAG)),
+            negatives=tuple(self._words(facts.negative, FLAG)),
+            kind=self._kind(facts),
             type=str(self._value(facts.type) or ""),
             nargs=nargs if isinstance(nargs, str | int) else None,
             choices=tuple(self._members(facts.choices)),
             default=self._value(facts.default),
             deprecated=_reason(self._value(facts.deprecated), "deprecated"),
             removed=_reason(self._value(facts.removed), "removed"),
-            variable=str(self._value(facts.variable) or ""),
+            variable=self._variable(facts),
         )
+
+    def _words(self, node: Node | None, shape: Text) -> Iterator[str]:
+        """Members that have a shape; another one is a finding."""
+        for member in self._members(node):
+            if isinstance(member, str) and shape.pattern and shape.pattern.match(member):
+                yield member
+            elif node is not None:
+                self._released.bad(node, shape.what, member)
+
+    def _kind(self, facts: FlagFacts) -> str:
+        kind = self._value(facts.kind)
+        if kind is not None and kind not in KINDS:
+            self._released.bad(facts.kind, f"one of {', '.join(KINDS)}", kind)
+        return str(kind) if kind in KINDS else "value"
+
+    def _variable(self, facts: FlagFacts) -> str:
+        name = self._value(facts.variable)
+        if isinstance(name, str) and VARIABLE.match(name):
+            return name
+        if name is not None:
+            self._released.bad(facts.variable, "a variable's name", name)
+        return ""
 
     def _value(self, node: Node | None) -> Plain:
         """The value that holds here, or None."""

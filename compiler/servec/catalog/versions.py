@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Protocol, TypeVar
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import InvalidSpecifier, Specifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from servec.source.located import At
@@ -40,7 +40,14 @@ def parse_range(text: str) -> SpecifierSet | None:
 def in_range(version: Version, text: str) -> bool:
     """Whether a version is in a range; a release candidate comes before its release."""
     bounds = parse_range(text)
-    return bounds is not None and bounds.contains(version, prereleases=True)
+    return bounds is not None and all(_holds(bound, version) for bound in bounds)
+
+
+def _holds(bound: Specifier, version: Version) -> bool:
+    # PEP 440 leaves candidates of a release out of `<` that release; here they come before it.
+    if bound.operator == "<" and version.is_prerelease:
+        return version < Version(bound.version)
+    return bound.contains(version, prereleases=True)
 
 
 class Ranged(Protocol):

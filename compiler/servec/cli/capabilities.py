@@ -6,7 +6,7 @@ import json
 
 import click
 
-from servec.api import UnknownEngine, capabilities, shipped_catalog
+from servec.api import UnknownEngine, capabilities, catalog_of
 from servec.catalog.capabilities import Capabilities
 
 
@@ -29,7 +29,7 @@ def command(
 ) -> int:
     """Show what an engine can do, at a version or in an image."""
     try:
-        found = capabilities(engine, version=version, image=image)
+        found = capabilities(engine, version=version, image=image, root=".")
     except UnknownEngine as error:
         click.echo(f"servec: {error}", err=True)
         return 1
@@ -39,13 +39,18 @@ def command(
         for item in found.manifest.dimension_map:
             click.echo(f"{item.key.value}={found.dimension_variable(item.key.value, target)}")
     elif algorithm is None:
-        click.echo("\n".join(found.supported_algorithms))
+        for name in found.supported_algorithms:
+            click.echo(name)
+    catalog = catalog_of(".")
+    other = catalog.images.engine_of(image) if image else None
+    if other is not None and other != found.engine:
+        click.echo(f"servec: {image} is an image of {other}, not of {found.engine}", err=True)
+        return 1
     if found.version.version is None:
-        click.echo(
-            f"servec: the version is unknown ({found.version.source}): all is shown", err=True
-        )
+        taken = "all is shown" if algorithm is None else f"{algorithm} is taken to be there"
+        click.echo(f"servec: the version is unknown ({found.version.source}): {taken}", err=True)
     if algorithm is not None and (reason := found.why_not(algorithm)):
-        advice = shipped_catalog().images.upgrade(found.engine, found.since(algorithm))
+        advice = catalog.images.upgrade(found.engine, found.since(algorithm))
         click.echo(f"servec: {reason}{advice and '; ' + advice}", err=True)
         return 1
     return 0
@@ -57,6 +62,7 @@ def _tree(found: Capabilities, target: str) -> dict[str, object]:
         "engine": found.engine,
         "version": str(version) if version else None,
         "version_source": found.version.source,
+        "inner": dict(found.version.inner),
         "min_version": found.min_version,
         "meets_min_version": found.meets_min_version,
         "supported_algorithms": list(found.supported_algorithms),

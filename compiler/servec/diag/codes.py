@@ -265,7 +265,7 @@ NO_ALGORITHM = Code(
 BAD_FEATURE = Code("SV0610", ERROR, "feature of the engine", "{problem}", "{advice}")
 ADAPTERS = Code("SV0611", ERROR, "adapters cannot be served", "{problem}", "{advice}")
 VARIABLE_TWICE = Code(
-    "SV0612", ERROR, "one variable is set twice", "`env:` and {other} both set `{name}`",
+    "SV0612", ERROR, "one variable is set twice", "{one} and {other} both set `{name}`",
     "keep one of the two",
 )
 OLD_DRIVER = Code(
@@ -274,6 +274,55 @@ OLD_DRIVER = Code(
 )
 CONTRADICTION = Code(
     "SV0614", ERROR, "settings contradict one another", "{one}, but {other}", "{advice}",
+)
+UNKNOWN_FLAG = Code(
+    "SV0615", ERROR, "flag that this version does not have",
+    "{engine} {version} has no flag `{flag}`{history}", "{advice}",
+)
+CUT_SHORT = Code(
+    "SV0616", WARNING, "flag is cut short", "`{word}` is short for `{flag}`",
+    "write it out: a version in which two flags begin so refuses it",
+)
+AMBIGUOUS_FLAG = Code(
+    "SV0617", ERROR, "flag may mean several", "`{word}` may mean {others}",
+    "write out the one that is meant",
+)
+BAD_FLAG_VALUE = Code(
+    "SV0618", ERROR, "value that the flag does not take", "`{flag}` {wanted}, not {value}",
+    "{advice}",
+)
+DEPRECATED = Code(
+    "SV0619", WARNING, "flag is deprecated", "`{flag}` is deprecated in {engine} {version}",
+    "{advice}",
+)
+UNKNOWN_VARIABLE = Code(
+    "SV0620", WARNING, "variable that this version does not read",
+    "{engine} {version} does not read `{name}`{history}", "{advice}",
+)
+UNKNOWN_NAME = Code(
+    "SV0621", ERROR, "name that this version does not know",
+    "{engine} {version} knows no {what} `{name}`{history}", "{advice}",
+)
+GIVEN_TWICE = Code(
+    "SV0622", WARNING, "flag is given twice", "`{flag}` is given twice",
+    "the last one counts; keep one",
+)
+RENAMED = Code(
+    "SV0623", NOTE, "parameter under another name",
+    "{written} is {become} in {engine} {version}", "write it so to see no note",
+)
+CATALOGUE_ENDS = Code(
+    "SV0624", WARNING, "version is newer than the catalogue",
+    "what {engine} {version} accepts is taken from {release}, the newest release that was read",
+    "`servec catalog extract {engine} {version}` reads it",
+)
+STRAY_WORD = Code(
+    "SV0625", ERROR, "word that belongs to no flag", "`{word}` belongs to no flag",
+    "name its flag, or take it out",
+)
+REFUSED_VARIABLE = Code(
+    "SV0626", ERROR, "variable that is refused", "`{name}` is refused: {reason}",
+    "take it out; what needs it belongs into the image",
 )
 
 # --- 07: lowering and artifacts ------------------------------------------------------------------

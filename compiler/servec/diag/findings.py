@@ -102,6 +102,10 @@ class Findings:
             places,
             suggestion,
         )
+        self.put(finding)
+
+    def put(self, finding: Finding) -> None:
+        """Add a finding that was made elsewhere."""
         self._found[finding] = None
 
     @property

@@ -122,7 +122,7 @@ def _line(group: Words) -> str:
     """A flag and its values; a file of options is beside the wrapper."""
     if not group.file:
         return quoted(group.words)
-    path = f'"$(dirname -- "${{BASH_SOURCE[0]}}")"/{quote(group.file)}'
+    path = f'"$(dirname -- "$(readlink -f -- "${{BASH_SOURCE[0]-$0}}")")"/{quote(group.file)}'
     return f"{quoted(group.words[:-1])} {path}"
 
 

@@ -18,28 +18,40 @@ def start_words(launch: Launch) -> dict[str, object]:
     """The frame's variables about the start."""
     subject, start = launch.plan.subject, launch.start
     manifest, serve = subject.engine.manifest, subject.engine.serve
-    version = str(subject.version.version) if subject.version.version else ""
+    known = subject.version.version
+    version = "" if known is None or known.epoch else str(known)
     if version and "." not in version:
         version += ".0"
     joiner = serve.flag_words.value if serve.flag_words else "-"
     image = subject.image.value if subject.image else ""
     return {
         "prefix": manifest.env_var_prefix.value,
+        "prefixes": " ".join(f'"${{!{prefix}@}}"' for prefix in _prefixes(launch)),
+        "overrides": start.overrides,
         "engine": subject.engine.name,
         "release": f"{subject.engine.name} {start.release}",
         "version": quote(version),
         "compiled": version or "unknown",
         "compiled_for": quote(f"{subject.engine.name} {version or 'of unknown version'}"),
-        "image": quote(image),
+        "image": quote(image) if image else "",
         "joiner": joiner,
-        "settable": _tables(start.settable, joiner) if start.settable else (),
+        "settable": bool(start.settable),
+        **_tables(start.settable, joiner),
+        "others": [(quote(place), other) for place, other in start.others],
         "gates": [_gate(gate) for gate in start.gates],
         "known": [(quote(name), quote(version)) for name, version in start.images],
         "marker": quote(manifest.tag_marker.value) if manifest.tag_marker else "",
     }
 
 
-def _tables(settable: Iterable[Settable], joiner: str) -> list[tuple[str, str]]:
+def _prefixes(launch: Launch) -> list[str]:
+    """What the variables begin with that the engine reads: its own prefix, and others."""
+    engine = launch.plan.subject.engine
+    own = engine.manifest.env_var_prefix.value
+    return [own, *(item.value for item in engine.serve.reads if item.value != own)]
+
+
+def _tables(settable: Iterable[Settable], joiner: str) -> dict[str, str]:
     """The lists of names; a spelling is told only where it is not the name's own."""
     found: dict[str, list[str]] = {
         "values": [], "switches": [], "pairs": [], "opposites": [], "spelled": []
@@ -55,7 +67,7 @@ def _tables(settable: Iterable[Settable], joiner: str) -> list[tuple[str, str]]:
             found["opposites"].append(f"{item.name}={item.negative}")
         if item.flag != "--" + item.name.replace("_", joiner):
             found["spelled"].append(f"{item.name}={item.flag}")
-    return [(name, _filled(words)) for name, words in found.items()]
+    return {name: _filled(words) for name, words in found.items()}
 
 
 def _filled(words: list[str]) -> str:

@@ -52,14 +52,20 @@ def merge(observed: Iterable[Observation]) -> str:
     tree["flags"] = {
         name: _merged([found.get(name) for found in flags], releases) for name in names
     }
+    everywhere = [True] * len(items)
     for section in NAMES:
         if any(item.get(section) for item in items):
-            everywhere = [True] * len(items)
             tree[section] = _members([item.get(section) for item in items], everywhere, releases)
+    if any(item.get("config_keys") for item in items):
+        tables = [item.get("config_keys") or {} for item in items]
+        tree["configs"] = {
+            name: _members([table.get(name) for table in tables], _there(name, tables), releases)
+            for name in sorted({name for table in tables for name in table})
+        }
     if any(item.get("quantization") for item in items):
         tables = [item.get("quantization") or {} for item in items]
         tree["quantization"] = {
-            name: _varying([table.get(name) for table in tables], [True] * len(items), releases)
+            name: _varying([_least(name, table) for table in tables], everywhere, releases)
             for name in sorted({name for table in tables for name in table})
         }
     return HEAD.format(engine=tree["engine"]) + _print(tree)
@@ -68,6 +74,15 @@ def merge(observed: Iterable[Observation]) -> str:
 def _without_positionals(item: Observation) -> Observation:
     flags = [flag for flag in item["flags"] if flag["flags"][0].startswith("-")]
     return {**item, "flags": flags}
+
+
+def _least(name: str, table: Mapping[str, Any]) -> int | None:
+    """The least capability; 0 where the release has the name and no minimum of its own."""
+    return (table[name] or 0) if name in table else None
+
+
+def _there(name: str, tables: Sequence[Mapping[str, Any]]) -> list[bool]:
+    return [name in table for table in tables]
 
 
 def _head(item: Observation) -> dict[str, str]:

@@ -22,10 +22,12 @@ BYTES_OF_PRECISION = {
 
 @dataclass(frozen=True, slots=True)
 class EngineVersion:
-    """An engine's version and where it is known from, or None and why it is not known."""
+    """An engine's version and where it is known from, or None and why it is not known. `inner` are
+    the versions of the engines inside, where a container has a line of its own."""
 
     version: Version | None
     source: str
+    inner: tuple[tuple[str, str], ...] = ()
 
     @property
     def known(self) -> bool:

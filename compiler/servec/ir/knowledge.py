@@ -149,14 +149,6 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aliases:
-    """serve.d/aliases.yaml: other names of engines."""
-
-    span: Span
-    names: tuple[Item[At[str]], ...] = rest(TEXT, "the folder that a name means")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFacts:
     """An entry of catalogs/models/: keys of a config.json, read where a fact is asked for."""
 

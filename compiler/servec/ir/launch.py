@@ -71,12 +71,15 @@ class Settable(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Start:
     """What a wrapper looks at before it starts: flags that may be set, and choices that depend on
-    the version. `images` are references and tags that tell another version than they seem to."""
+    the version. `images` are references and tags that tell another version than they seem to;
+    `others` are repositories that hold another engine, with its name."""
 
+    overrides: bool
     settable: tuple[Settable, ...]
     release: str
     gates: tuple[Gate, ...]
     images: tuple[tuple[str, str], ...]
+    others: tuple[tuple[str, str], ...]
 
 
 FILES = "/etc/servec"

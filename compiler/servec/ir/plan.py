@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from servec.ir.manifest import RequirementRule
 from servec.ir.program import Demand, Subject
+from servec.ir.serve import RequirementRule
 from servec.ir.setting import Definition, Setting
 from servec.ir.topology import Topology
 from servec.source.located import Span

@@ -15,7 +15,7 @@ from servec.source.located import At
 
 if TYPE_CHECKING:
     from servec.catalog.engines import Engine
-    from servec.ir.manifest import Environment, Health
+    from servec.ir.serve import Environment, Health
 
 
 @dataclass(frozen=True, slots=True)

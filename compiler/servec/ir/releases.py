@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from servec.ir.shape import Anything, Bool, Choice, MapOf, OrNull, Record, key
-from servec.ir.words import FLAG, TEXT, Item
+from servec.ir.words import ENGINE, FLAG, TEXT, Item
 from servec.source.located import At, Node, Span
 
 VARYING = Anything()
@@ -51,16 +51,19 @@ class EngineCatalogue:
     """catalogs/engines/<engine>.yaml: what released packages accept."""
 
     span: Span
-    engine: At[str] = key(TEXT, "the engine", required=True)
+    engine: At[str] = key(ENGINE, "the engine", required=True)
     abbreviations: At[bool] | None = key(Bool(), "a flag may be cut short while it is unique")
     releases: tuple[Item[Release], ...] = key(
-        MapOf(Record(Release)), "the releases that were read, oldest first", required=True
+        MapOf(Record(Release), ENGINE), "the releases that were read, oldest first", required=True
     )
     flags: tuple[Item[FlagFacts], ...] = key(MapOf(Record(FlagFacts), FLAG), "flags, by name")
     variables: Node | None = key(VARYING, "names that it reads in the environment")
     methods: Node | None = key(VARYING, "methods of speculative decoding")
     tool_call_parsers: Node | None = key(VARYING, "parsers of tool calls")
     reasoning_parsers: Node | None = key(VARYING, "parsers of reasoning")
+    configs: tuple[Item[Node], ...] = key(
+        MapOf(VARYING), "the keys of each mapping that a flag's type names as `json:…`"
+    )
     quantization: tuple[Item[Node], ...] = key(
         MapOf(OrNull(VARYING)), "least compute capability of each quantization, times ten"
     )

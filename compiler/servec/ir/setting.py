@@ -73,6 +73,8 @@ class Definition(NamedTuple):
     value: Plain
     rank: Rank
     origin: Origin
+    renamed: str = ""
+    """How it was written, where this version knows it under another name."""
 
 
 class Outcome(Enum):

@@ -86,6 +86,19 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
+class Later:
+    """A mapping that is kept as it was written and read by a record when something needs it."""
+
+    module: str
+    name: str
+
+    def record(self) -> Record:
+        from importlib import import_module
+
+        return Record(getattr(import_module(self.module), self.name))
+
+
+@dataclass(frozen=True, slots=True)
 class Either:
     """A scalar or a mapping, told apart by what stands there."""
 
@@ -110,6 +123,7 @@ Shape: TypeAlias = (
     | ListOf
     | MapOf
     | Parameters
+    | Later
     | Record
     | Either
     | OrNull
@@ -186,7 +200,7 @@ def wanted(shape: Shape) -> str:
             return "a value"
         case ListOf():
             return "a list"
-        case MapOf() | Parameters() | Record():
+        case MapOf() | Parameters() | Record() | Later():
             return "a mapping"
         case Either(scalar):
             return f"{wanted(scalar)} or a mapping"

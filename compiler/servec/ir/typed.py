@@ -19,6 +19,7 @@ from servec.ir.shape import (
     Choice,
     Either,
     Int,
+    Later,
     ListOf,
     MapOf,
     Number,
@@ -75,7 +76,7 @@ class _Reader:
             case Anything():
                 fits = not (isinstance(node, At) and node.value is None)
                 return node if fits else self.wrong(shape, node, path)
-            case Parameters():
+            case Parameters() | Later():
                 return node if isinstance(node, Map) else self.wrong(shape, node, path)
             case ListOf(item, minimum, maximum):
                 return self.sequence(shape, item, node, path, minimum, maximum)

@@ -26,7 +26,14 @@ NAME = Text(
 TEXT = Text(re.compile(r"[^\x00]+\Z", re.DOTALL), "text that is not empty")
 VERSION = Text(re.compile(r"\S+\Z"), 'a version in quotes, as "0.29.0"')
 RANGE = Text(what='a range of versions, as ">=0.9,<0.12"')
-FLAG = Text(re.compile(r"-\S+\Z"), "a flag")
+FLAG = Text(re.compile(r"--?[A-Za-z0-9][A-Za-z0-9_.-]*\Z"), "a flag")
+ENGINE = Text(
+    re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z"), "a name of letters, digits, `.`, `_` and `-`"
+)
+RULE_RANGE = Text(
+    re.compile(r"(?:\s*(?:[<>]=?|==|!=|~=)\s*[0-9][^\s,]*\s*(?:,(?!\Z)|\Z))+\Z"),
+    'a range of versions, as ">=0.9,<0.12"',
+)
 RECIPE_TYPE = Choice(
     ("instruct", "base"), {"chat": "instruct", "gen": "base"}, ("specs", "a recipe")
 )

@@ -3,7 +3,7 @@
     recipe tested with vllm >=0.17.0, plan pins 0.11.0 -> SV0601 (warning)
     overrides: {api_key: …}                            -> SV0604 (error), the key is not printed
 
-The gates that need an engine's own catalogue of flags are here too, once there is one.
+gate_engine, gate_flags and gate_settings are its parts.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 from servec.catalog.catalog import Catalog
+from servec.catalog.engines import EngineAt
 from servec.catalog.versions import in_range, parse_range
 from servec.diag import codes
 from servec.diag.findings import Findings
@@ -20,6 +21,7 @@ from servec.ir.setting import Rank, same
 from servec.ir.site import gpu_resource
 from servec.ir.words import NAME_CHARACTERS
 from servec.passes.gate_engine import abilities
+from servec.passes.gate_flags import flags
 from servec.passes.gate_settings import is_credential, not_carried, settings
 from servec.source.located import At, Span, plain
 
@@ -31,6 +33,11 @@ BASH_OWN = frozenset((
     "SHELLOPTS", "SHLVL", "SRANDOM", "UID",
 ))  # fmt: skip
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+LOADS_CODE = frozenset((
+    "LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME",
+    "BASH_ENV", "ENV", "PATH", "GCONV_PATH", "NCCL_NET_PLUGIN", "NCCL_TUNER_PLUGIN",
+    "NCCL_PROFILER_PLUGIN", "CUDA_INJECTION64_PATH",
+))  # fmt: skip
 SECRET_ENV = re.compile(
     r"(?i).*(?:PASSWORD|PASSWD|SECRET|(?:^|_)(?:TOKEN|PAT|PASS|CREDENTIALS?)|"
     r"(?:^|_)(?:API|SECRET|ACCESS|PRIVATE|SSH)_?KEYS?)\Z"
@@ -43,6 +50,7 @@ def run(
 ) -> tuple[Plan, ...]:
     for plan in plans:
         abilities(plan, catalog, findings)
+        _call(plan, findings)
         _tested_versions(plan, findings)
         _known_issues(plan, findings)
         settings(plan, findings)
@@ -52,7 +60,22 @@ def run(
         _parallelism(plan, findings)
         _hosts(plan, project, findings)
         _kubernetes(plan, project, findings)
+        flags(plan, catalog, findings)
     return plans
+
+
+def _call(plan: Plan, findings: Findings) -> None:
+    """A manifest whose ranges leave this version out says no way to call it."""
+    subject = plan.subject
+    engine = subject.engine.at(subject.version.version)
+    if subject.told is None and engine.call is None:
+        findings.add(
+            codes.BROKEN_ENGINE,
+            subject.engine.serve.span,
+            engine=subject.engine.name,
+            problem=f"no rule of `calls` is for {subject.version.version or 'an unknown version'}",
+            advice="add a rule without `versions` at the end",
+        )
 
 
 def _tested_versions(plan: Plan, findings: Findings) -> None:
@@ -127,6 +150,8 @@ def _environment(plan: Plan, findings: Findings) -> None:
             findings.add(codes.BAD_ENV_NAME, item.key.span, name=name)
         elif name in engine.secret_env or SECRET_ENV.match(name) or is_credential(value):
             findings.add(codes.SECRET, item.key.span, name=name)
+        elif reason := _refused(name, engine):
+            findings.add(codes.REFUSED_VARIABLE, item.key.span, name=name, reason=reason)
         elif name in required and required[name] != value:
             said = subject.model.deterministic
             also = (said.span, "locked by this") if said else ()
@@ -136,6 +161,15 @@ def _environment(plan: Plan, findings: Findings) -> None:
         elif problem := not_carried(value):
             span, advice = item.value.span, "take it out"
             findings.add(codes.UNREPRESENTABLE, span, knob=name, problem=problem, advice=advice)
+
+
+def _refused(name: str, engine: EngineAt) -> str:
+    """Why a variable may not be set at all; empty where it may."""
+    if name in LOADS_CODE:
+        return "it makes the server load other code"
+    if name.startswith("SERVEC_") or engine.refuses(name):
+        return "it opens the server, or is servec's to decide"
+    return ""
 
 
 def _checkpoint(plan: Plan, findings: Findings) -> None:

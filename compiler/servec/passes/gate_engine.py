@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from packaging.version import Version
 
 from servec.catalog.capabilities import Capabilities
 from servec.catalog.catalog import Catalog
+from servec.catalog.engines import OWN_KNOBS
 from servec.diag import codes
-from servec.diag.findings import Findings
+from servec.diag.findings import Findings, Severity
 from servec.diag.suggest import nearest
-from servec.ir.manifest import SPECULATIVE_WORDS, SpeculativeRules
 from servec.ir.plan import Plan
-from servec.ir.setting import PARAMETER_GROUPS
-from servec.source.located import plain
+from servec.ir.serve import SPECULATIVE_WORDS, SpeculativeRules
+from servec.ir.setting import PARAMETER_GROUPS, Rank
+from servec.source.located import Span, plain
 
 
 def abilities(plan: Plan, catalog: Catalog, findings: Findings) -> None:
@@ -44,7 +47,7 @@ def _speculative(plan: Plan, catalog: Catalog, findings: Findings) -> None:
             advice="" if near else advice,
             suggestion=near,
         )
-    elif said.model is not None and said.model.value.startswith("s3://"):
+    elif said.model is not None and said.model.value.strip().lower().startswith("s3://"):
         problem = "a draft model cannot be read from s3://"
         advice = "give a hub id, or a path that the server sees"
         findings.add(codes.NO_ALGORITHM, said.model.span, problem=problem, advice=advice)
@@ -59,6 +62,18 @@ def _speculative(plan: Plan, catalog: Catalog, findings: Findings) -> None:
 def _unnamed_words(plan: Plan, rules: SpeculativeRules, findings: Findings) -> None:
     """Words of the spec that the engine has no parameter for: they would be lost."""
     said, engine = plan.subject.model.speculative, plan.subject.engine.name
+    assert said is not None
+    algorithm = said.algorithm.value
+    needed = {item.key.value: item.value for item in rules.needs}.get(algorithm, ())
+    lacking = [word.value for word in needed if getattr(said, word.value) is None]
+    if lacking:
+        findings.add(
+            codes.NO_ALGORITHM,
+            said.algorithm.span,
+            problem=f"{algorithm} of {engine} needs `{'` and `'.join(lacking)}`",
+            advice="say it under `speculative:`",
+            severity=Severity.WARNING,
+        )
     named = [item.key.value for item in rules.names]
     for word in SPECULATIVE_WORDS[1:]:
         value = getattr(said, word)
@@ -111,28 +126,46 @@ def _features(plan: Plan, findings: Findings) -> None:
 
 
 def _variables(plan: Plan, findings: Findings) -> None:
-    """Names in `env:` that a feature or a setting is told by: one of the two would be lost."""
+    """One variable that two things would set: one of the two would be lost."""
+    seen: dict[str, str] = {}
+    for name, what, span in _told(plan):
+        if name in seen:
+            findings.add(codes.VARIABLE_TWICE, span, name=name, one=what, other=seen[name])
+        seen.setdefault(name, what)
+    if plan.subject.told is not None:
+        for knob in OWN_KNOBS:
+            setting = plan.setting(knob)
+            if setting is not None and setting.winner.rank > Rank.DERIVED:
+                problem = "the container owns its entry point and is not told of it"
+                advice = "take it out"
+                span = setting.winner.origin.span
+                findings.add(codes.UNREPRESENTABLE, span, knob=knob, problem=problem, advice=advice)
+
+
+def _told(plan: Plan) -> Iterator[tuple[str, str, Span | None]]:
+    """Every variable that something sets, what sets it, and where that is said."""
     subject = plan.subject
-    engine, features = subject.engine.at(subject.version.version), subject.model.features
-    others = {
-        subject.prefix
-        + item.value.env_var.value.removeprefix(
-            subject.engine.manifest.env_var_prefix.value
-        ): f"the feature `{item.key.value}`"
-        for item in subject.engine.manifest.engine_features
-        if features is not None and item.key.value in features.entries
-    }
+    engine, model = subject.engine.at(subject.version.version), subject.model
     told = subject.told
     if told is not None:
-        others[told.model.value] = "`checkpoint:`"
-        for setting in plan.settings:
-            if setting.value is not None and setting.group in PARAMETER_GROUPS:
-                others[subject.variable(setting.knob)] = f"the setting `{setting.knob}`"
+        yield told.model.value, "`checkpoint:`", model.name.span
         for flag, _ in engine.topology_values(plan.topology):
-            others[subject.variable(flag.flag.value)] = f"`{flag.of.value}` of the topology"
-    for item in subject.model.env:
-        if other := others.get(item.key.value):
-            findings.add(codes.VARIABLE_TWICE, item.key.span, name=item.key.value, other=other)
+            yield subject.variable(flag.flag.value), f"`{flag.of.value}` of the topology", None
+    for setting in plan.settings:
+        if setting.value is None or setting.group not in PARAMETER_GROUPS:
+            continue
+        known = engine.known(setting.knob)
+        name = subject.variable(setting.knob) if told else (known.variable if known else "")
+        if name:
+            yield name, f"the setting `{setting.knob}`", setting.winner.origin.span
+    own = subject.engine.manifest.env_var_prefix.value
+    for item in subject.engine.manifest.engine_features:
+        entry = model.features.entries.get(item.key.value) if model.features else None
+        if entry is not None:
+            name = subject.prefix + item.value.env_var.value.removeprefix(own)
+            yield name, f"the feature `{item.key.value}`", entry.key.span
+    for variable in model.env:
+        yield variable.key.value, "`env:`", variable.key.span
 
 
 def _driver(plan: Plan, catalog: Catalog, findings: Findings) -> None:

@@ -119,7 +119,7 @@ def _unrepresentable(setting: Setting, engine: EngineAt) -> Iterator[tuple[str, 
         yield "it is a switch", "write `true` or `false`, without quotes"
     if kind is int and type(value) is not int and value is not None:
         yield "it is a whole number", "write the number, without quotes"
-    in_words = knob not in engine.repeated and knob not in engine.json_lists
+    in_words = not engine.repeats(knob) and not engine.takes_json(knob)
     if knob == "port" and not _is_port(value):
         yield "a port is a whole number from 1 to 65535", "give the port that is served"
     is_said = setting.winner.rank > Rank.DERIVED

@@ -9,10 +9,11 @@ from servec.catalog.engines import EngineAt, negated
 from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.ir import decl
-from servec.ir.manifest import SPECULATIVE_WORDS
 from servec.ir.program import Subject
+from servec.ir.serve import SPECULATIVE_WORDS
 from servec.ir.setting import DETERMINISTIC, Definition, Origin, Rank
 from servec.source.located import Map, Node, Plain, Span, plain
+from servec.strategy.command import word_of
 from servec.strategy.speculative import Draft, parameters
 
 BIND_ADDRESS = "0.0.0.0"
@@ -24,7 +25,7 @@ def definitions_of(subject: Subject, sources: decl.Sources, findings: Findings) 
     """All definitions of one subject but those of requirements and of the topology's formula."""
     engine = subject.engine.at(subject.version.version)
     layers = list(_recipe(subject, engine, findings))
-    return [
+    found = [
         *_dtype_fallback(subject, layers),
         *_own(subject),
         *layers,
@@ -35,6 +36,24 @@ def definitions_of(subject: Subject, sources: decl.Sources, findings: Findings) 
         *_deterministic(subject),
         *_sets(subject, engine, sources),
     ]
+    return [*found, *_replaced_options(found, engine)]
+
+
+def _replaced_options(found: list[Definition], engine: EngineAt) -> Iterator[Definition]:
+    """A parameter that names a file, or unsets it, leaves nothing of what weaker layers would
+    write into one."""
+    for whole in found:
+        if whole.knob not in engine.files:
+            continue
+        options = dict.fromkeys(item.knob for item in found if _is_option(item, whole, engine))
+        for knob in options:
+            yield whole._replace(knob=knob, written=None, value=None)
+
+
+def _is_option(item: Definition, whole: Definition, engine: EngineAt) -> bool:
+    option = engine.option(item.knob)
+    is_weaker = Rank.DERIVED < item.rank < whole.rank
+    return option is not None and option[0] == whole.knob and is_weaker
 
 
 def _dtype_fallback(subject: Subject, layers: list[Definition]) -> Iterator[Definition]:
@@ -118,13 +137,14 @@ def _parameters(layer: Map, engine: EngineAt, rank: Rank, path: str) -> Iterator
         key = entry.key.value
         origin = Origin(entry.key.span, f"{path}.{key}")
         name = key.replace("-", "_")
-        if name in engine.files and isinstance(entry.value, Map):
+        parameter = engine.file_parameter(name)
+        if parameter is not None and isinstance(entry.value, Map):
             for inner in entry.value.entries.values():
-                whole = f"{name}.{inner.key.value}"
+                whole = f"{parameter}.{inner.key.value}"
                 place = Origin(inner.key.span, f"{path}.{key}.{inner.key.value}")
                 yield from _parameter(whole, inner.value, engine, rank, place)
         else:
-            yield from _parameter(name, entry.value, engine, rank, origin)
+            yield from _parameter(parameter or name, entry.value, engine, rank, origin)
 
 
 def _parameter(
@@ -142,7 +162,12 @@ def _parameter(
     else:
         knob, opposite = engine.knob(name)
         value = negated(written) if opposite else written
-        yield Definition(knob, name, written, value, rank, origin)
+        become = engine.renamed(knob, value)
+        for new, meant in become:
+            said = f"`{name}: {word_of(written)}`"
+            yield Definition(new, new, meant, meant, rank, origin, said)
+        if not become:
+            yield Definition(knob, name, written, value, rank, origin)
 
 
 def _topology(subject: Subject) -> Iterator[Definition]:
@@ -174,7 +199,13 @@ def _speculative(subject: Subject) -> Iterator[Definition]:
     capabilities = Capabilities(subject.engine.manifest, subject.version)
     method = capabilities.engine_name(said.algorithm.value) or said.algorithm.value
     origin = Origin(said.algorithm.span, f"{_path(subject)}.speculative", "`speculative:`")
-    for knob, value in parameters(rules, Draft(method, words)):
+    for entry in rules.beside.entries.values() if rules.beside and rules.knob else ():
+        assert rules.knob is not None
+        knob, value = f"{rules.knob.value}.{entry.key.value}", plain(entry.value)
+        rule = f"`speculative:` on {subject.engine.name}"
+        beside = Origin(said.algorithm.span, f"{_path(subject)}.speculative", rule)
+        yield Definition(knob, knob, value, value, Rank.DERIVED, beside)
+    for knob, value in parameters(rules, Draft(said.algorithm.value, method, words)):
         yield Definition(knob, knob, value, value, Rank.OVERRIDE, origin)
 
 

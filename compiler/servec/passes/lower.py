@@ -10,22 +10,18 @@ their order, flags of requirements last.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 
 from servec.catalog.capabilities import Capabilities
 from servec.catalog.catalog import Catalog
-from servec.catalog.engines import OWN_KNOBS, EngineAt
+from servec.catalog.engines import EngineAt
 from servec.ir import decl
-from servec.ir.launch import FILES, Launch, Metrics, OptionsFile, Variable, Words
-from servec.ir.manifest import TopologyFlag
+from servec.ir.launch import Launch, Metrics, OptionsFile, Variable, Words
 from servec.ir.plan import Plan
-from servec.ir.setting import DETERMINISTIC, PARAMETER_GROUPS, Group, Origin, Setting
+from servec.ir.setting import DETERMINISTIC, PARAMETER_GROUPS, Origin
 from servec.passes.lower_start import start_of
-from servec.source.located import At, Plain, plain
-
-NEGATIVE_NUMBER = re.compile(r"-\d+\Z|-\d*\.\d+\Z")  # as argparse has it
+from servec.source.located import At, plain
+from servec.strategy.command import command, serves_as, setting_of, word_of
 
 
 def run(plans: tuple[Plan, ...], project: decl.Project, catalog: Catalog) -> tuple[Launch, ...]:
@@ -43,24 +39,22 @@ def _launch(
     subject = plan.subject
     engine = subject.engine.at(subject.version.version)
     health = subject.health
-    port, name = plan.setting("port"), plan.setting("served_model_name")
+    port = plan.setting("port")
     assert port is not None
     assert isinstance(port.value, int)
-    assert name is not None
-    assert isinstance(name.value, str)
-    command = tuple(_command(plan, engine))
+    words = tuple(command(plan, engine))
     return Launch(
         plan=plan,
-        command=command,
+        command=words,
         host_program=_host_program(engine, programs.get(subject.engine.name)),
         files=tuple(_files(plan, engine)),
         env=tuple(_environment(plan)),
         port=port.value,
-        served_name=name.value,
+        served_name=serves_as(plan, engine),
         health_path=health.path.value,
         health_timeout_seconds=health.timeout_seconds.value if health.timeout_seconds else 1,
         metrics=_metrics(plan, port.value),
-        start=start_of(plan, command, project, catalog),
+        start=start_of(plan, words, project, catalog),
     )
 
 
@@ -73,38 +67,6 @@ def _metrics(plan: Plan, port: int) -> Metrics | None:
     if found.switch is not None and (switch is None or switch.value is not True):
         return None
     return Metrics(found.path.value, found.port.value if found.port else port)
-
-
-def _command(plan: Plan, engine: EngineAt) -> Iterator[Words]:
-    checkpoint = plan.subject.model.checkpoint
-    call, manifest = engine.call, engine.manifest
-    if plan.subject.told is not None:
-        return
-    assert call is not None
-    assert checkpoint is not None
-    called = Origin(call.program[0].span, "", f"how {manifest.engine.value} is called")
-    yield Words(tuple(word.value for word in call.program), None, called)
-    flag = (call.model.value,) if call.model else ()
-    path = f"{plan.subject.file} models.{plan.subject.model.name.value}.checkpoint"
-    yield Words((*flag, checkpoint.value), None, Origin(checkpoint.span, path))
-    yield from _own(plan, engine)
-    yield from _topology(plan, engine)
-    named: set[str] = set()
-    for group in PARAMETER_GROUPS:
-        for setting in plan.settings:
-            option = engine.option(setting.knob)
-            if setting.group is not group:
-                continue
-            if option is None:
-                yield from _parameter(setting, engine)
-            elif option[0] not in named and setting.value is not None:
-                named.add(option[0])
-                yield _file_flag(option[0], setting, engine)
-
-
-def _file_flag(parameter: str, first: Setting, engine: EngineAt) -> Words:
-    name = engine.files[parameter]
-    return Words((engine.flag(parameter), f"{FILES}/{name}"), first, file=name)
 
 
 def _files(plan: Plan, engine: EngineAt) -> Iterator[OptionsFile]:
@@ -127,74 +89,6 @@ def _host_program(engine: EngineAt, program: At[str] | None) -> Words | None:
     return Words((program.value, *rest), None, Origin(program.span, "", "the site's own program"))
 
 
-def _own(plan: Plan, engine: EngineAt) -> Iterator[Words]:
-    flags = engine.serve.flags
-    assert flags is not None
-    for knob, flag in (
-        ("host", flags.host),
-        ("port", flags.port),
-        ("served_model_name", flags.served_model_name),
-    ):
-        setting = plan.setting(knob)
-        if flag is not None and setting is not None:
-            yield Words(_valued(flag.value, word_of(setting.value)), setting)
-    for setting in plan.settings:
-        if setting.group is Group.OWN and setting.knob not in OWN_KNOBS:
-            yield from _parameter(setting, engine)
-
-
-def _topology(plan: Plan, engine: EngineAt) -> Iterator[Words]:
-    for flag, value in engine.topology_values(plan.topology):
-        setting = plan.setting(f"topology.{setting_of(flag, plan)}")
-        assert setting is not None, flag
-        bare = flag.bare is not None and flag.bare.value
-        yield Words((flag.flag.value,) if bare else (flag.flag.value, str(value)), setting)
-
-
-def setting_of(flag: TopologyFlag, plan: Plan) -> str:
-    """The key of the topology whose setting a flag comes from."""
-    match flag.of.value:
-        case "attention_dp":
-            return "enable_dp_attention"
-        case "plain_dp":
-            return "dp"
-        case "dcp" if plan.topology.dcp is None:
-            return "cp"
-        case key:
-            return key
-
-
-def _parameter(setting: Setting, engine: EngineAt) -> Iterator[Words]:
-    knob, value = setting.knob, setting.value
-    flag = engine.flag(knob)
-    match value:
-        case None:
-            return
-        case True:
-            yield Words((flag,), setting)
-        case False:
-            negative = engine.negative(knob)
-            if negative is not None:
-                yield Words((negative,), setting)
-        case list() if knob in engine.repeated:
-            for item in value:
-                yield Words(_valued(flag, word_of(item)), setting)
-        case list() if knob not in engine.json_lists:
-            yield Words((flag, *map(word_of, value)), setting)
-        case _:
-            yield Words(_valued(flag, word_of(value)), setting)
-
-
-def _valued(flag: str, word: str) -> tuple[str, ...]:
-    """A flag and its value; a value that looks like a flag is tied to it with `=`."""
-    return (f"{flag}={word}",) if looks_like_flag(word) else (flag, word)
-
-
-def looks_like_flag(word: str) -> bool:
-    """Whether an argument parser would take a word for a flag; a negative number it would not."""
-    return word.startswith("-") and not NEGATIVE_NUMBER.match(word)
-
-
 def _told_by_variables(plan: Plan) -> Iterator[Variable]:
     """All parameters as variables, for a container that owns its entry point."""
     subject = plan.subject
@@ -212,15 +106,6 @@ def _told_by_variables(plan: Plan) -> Iterator[Variable]:
         if setting.value is not None and setting.group in PARAMETER_GROUPS:
             name = subject.variable(setting.knob)
             yield Variable(name, word_of(setting.value), setting.winner.origin)
-
-
-def word_of(value: Plain) -> str:
-    """A value as one word of a command line: text as it is, everything else as compact JSON."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, float):
-        return repr(value)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _environment(plan: Plan) -> Iterator[Variable]:

@@ -17,10 +17,9 @@ from servec.catalog.released import ReleasedAt
 from servec.ir import decl
 from servec.ir.facts import Flag
 from servec.ir.launch import Gate, Settable, Start, Words
-from servec.ir.manifest import Call, TopologyFlag
 from servec.ir.plan import Plan
 
-BOUND = re.compile(r"(?P<how>>=|<)\s*(?P<release>[0-9]+\.[0-9]+\.[0-9]+)\Z")
+BOUND = re.compile(r"(?P<how>>=|<)\s*(?P<release>[0-9]+(?:\.[0-9]+){0,2})\Z")
 
 
 def start_of(
@@ -28,23 +27,24 @@ def start_of(
 ) -> Start:
     """What the wrapper of a plan looks at; nothing where a container starts itself."""
     if not command:
-        return Start((), "", (), ())
+        return Start(False, (), "", (), (), ())
     engine = plan.subject.engine.at(plan.subject.version.version)
     manifest = engine.manifest
     marker = manifest.tag_marker.value if manifest.tag_marker else ""
     released = catalog.released(plan.subject.engine.name)
     settable: tuple[Settable, ...] = ()
-    release = ""
+    version = plan.subject.version.version
     if released is not None and _may_change(plan, project):
-        here = released.at(plan.subject.version.version)
         words = {word.partition("=")[0] for group in command for word in group.words}
-        settable = tuple(_settable(engine, here, words))
-        release = here.release
+        either = [list(_settable(engine, here, words)) for here in released.around(version)]
+        settable = tuple(item for item in either[0] if all(item in other for other in either))
     return Start(
+        overrides=_may_change(plan, project),
         settable=settable,
-        release=release,
+        release=str(version) if version else "the newest version",
         gates=tuple(_gates(plan, engine, catalog)),
         images=tuple(catalog.images.irregular(plan.subject.engine.name, marker)),
+        others=tuple(catalog.images.others(plan.subject.engine.name)),
     )
 
 
@@ -59,7 +59,7 @@ def _settable(engine: EngineAt, here: ReleasedAt, words: set[str]) -> Iterator[S
     prefix, taken = engine.manifest.env_var_prefix.value, set()
     for flag in {flag.name: flag for flag in here.flags.values()}.values():
         names = list(_names(flag, prefix))
-        if flag.removed or not _is_free(names, engine):
+        if flag.removed or not _is_free(flag, names, engine):
             continue
         spelling = _present(flag.spellings, words) or flag.name
         negative = _present(flag.negatives, words) or _negative(flag, engine)
@@ -79,9 +79,13 @@ def _names(flag: Flag, prefix: str) -> Iterator[str]:
         yield flag.variable.removeprefix(prefix).lower()
 
 
-def _is_free(names: Iterable[str], engine: EngineAt) -> bool:
+def _is_free(flag: Flag, names: Iterable[str], engine: EngineAt) -> bool:
     decided = engine.secret_flags | set(engine.owned)
-    return not any(name in decided for name in names)
+    model = engine.call.model.value if engine.call and engine.call.model else None
+    prefix = engine.manifest.env_var_prefix.value
+    return model not in flag.spellings and not any(
+        name in decided or engine.refuses(prefix + name.upper()) for name in names
+    )
 
 
 def _present(spellings: Iterable[str], words: set[str]) -> str:
@@ -101,16 +105,19 @@ def _gates(plan: Plan, engine: EngineAt, catalog: Catalog) -> Iterator[Gate]:
         algorithm = said.algorithm.value
         since = gate_of(engine.manifest, algorithm)
         if since:
-            advice = catalog.images.upgrade(name, since)
+            advice = _back_to(plan) or catalog.images.upgrade(name, since)
             yield Gate(f"speculative decoding with {algorithm}", since, "", advice)
-    rules: list[tuple[str, Call | TopologyFlag]] = []
     if engine.call is not None:
-        rules.append((" ".join(word.value for word in engine.call.program), engine.call))
-    rules += [(flag.flag.value, flag) for flag, _ in engine.topology_values(plan.topology)]
-    for what, rule in rules:
-        since, before = _bounds(rule.versions.value if rule.versions else "")
+        what = " ".join(word.value for word in engine.call.program)
+        since, before = _bounds(engine.call.versions.value if engine.call.versions else "")
         if since or before:
-            yield Gate(what, since, before, catalog.images.upgrade(name, since))
+            advice = _back_to(plan) or catalog.images.upgrade(name, since)
+            yield Gate(f"`{what}`", since, before, advice)
+
+
+def _back_to(plan: Plan) -> str:
+    image = plan.subject.image
+    return f"it was compiled for {image.value}" if image else ""
 
 
 def _bounds(versions: str) -> tuple[str, str]:
@@ -119,5 +126,6 @@ def _bounds(versions: str) -> tuple[str, str]:
     for part in versions.split(","):
         bound = BOUND.match(part.strip())
         if bound:
-            found[bound["how"]] = bound["release"]
+            parts = [*bound["release"].split("."), "0", "0"][:3]
+            found[bound["how"]] = ".".join(parts)
     return found[">="], found["<"]

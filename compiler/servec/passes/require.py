@@ -14,9 +14,9 @@ from dataclasses import replace
 
 from servec.diag import codes
 from servec.diag.findings import Findings
-from servec.ir.manifest import RequirementRule
 from servec.ir.plan import REQUIREMENTS, Draft, Need
 from servec.ir.program import Demand
+from servec.ir.serve import RequirementRule
 from servec.ir.setting import Definition, Origin, Rank, same
 from servec.source.located import At, Plain, plain
 

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from servec.ir.manifest import SpeculativeRules
-from servec.source.located import Plain, plain
+from servec.ir.serve import SpeculativeRules
+from servec.source.located import Plain
 
 
 class Draft(NamedTuple):
-    """What is said of the draft, by the spec's own words; `method` is the engine's name."""
+    """What is said of the draft, by the spec's own words; `method` is the engine's name of the
+    algorithm."""
 
+    algorithm: str
     method: str
     words: dict[str, Plain]
 
@@ -41,17 +43,22 @@ def _discrete_flags(rules: SpeculativeRules, draft: Draft) -> Iterator[tuple[str
 def _options_file(rules: SpeculativeRules, draft: Draft) -> Iterator[tuple[str, Plain]]:
     assert rules.knob is not None
     assert rules.inside is not None
-    for entry in rules.beside.entries.values() if rules.beside else ():
-        yield f"{rules.knob.value}.{entry.key.value}", plain(entry.value)
     yield f"{rules.knob.value}.{rules.inside.value}", dict(_named(rules, draft))
 
 
 def _named(rules: SpeculativeRules, draft: Draft) -> Iterator[tuple[str, Plain]]:
     """The engine's own names, in the order of the manifest."""
     words: dict[str, Plain] = {"algorithm": draft.method, **draft.words}
+    own = {
+        word.key.value: word.value.value
+        for item in rules.otherwise
+        if item.key.value == draft.algorithm
+        for word in item.value
+    }
     for item in rules.names:
-        if item.key.value in words:
-            yield item.value.value, words[item.key.value]
+        word = item.key.value
+        if word in words:
+            yield own.get(word, item.value.value), words[word]
 
 
 WAYS: dict[str, Way] = {

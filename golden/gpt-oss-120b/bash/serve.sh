@@ -26,122 +26,154 @@ say() { printf 'serve.sh: %s\n' "$1" >&2; }
 # Variables that Kubernetes makes of Services begin with the engine's prefix where a Service has the
 # engine's name, and are not meant for it.
 drop_service_variables() {
-  local name port='_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$'
+  local name base one
   for name in "${!SGLANG_@}"; do
-    if [[ ${!name} =~ ^(tcp|udp|sctp)://[^/]*$ ||
-      $name =~ _SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]*)?$|$port ]]; then
-      unset -v "$name"
-    fi
+    base=''
+    if [[ $name == *_SERVICE_HOST ]]; then base=${name%_SERVICE_HOST}; fi
+    if [[ $name == *_PORT && ${!name-} =~ ^(tcp|udp|sctp):// ]]; then base=${name%_PORT}; fi
+    if [[ ! $base ]]; then continue; fi
+    for one in $(compgen -v "${base}_"); do
+      if [[ ${one#"$base"} =~ ^_(SERVICE_(HOST|PORT(_.+)?)|PORT(_[0-9]+_.+)?)$ ]]; then
+        unset -v "$one"
+      fi
+    done
   done
 }
 
-# SGLANG_<FLAG>=value at start sets a flag of sglang 0.5.9; a switch is true or false. The
-# names are what may be set: values, switches without and with a `--no-` form, switches with an
-# opposite of another name; and flags that are not spelled as their names.
+# SGLANG_<FLAG>=value at start sets a flag of sglang 0.5.15; a switch is true or false.
 override() {
-  local name key flag left=''
+  local LC_ALL=C name key flag left=''
   local values='
-    attention_backend attention_context_parallel_size attn_cp_size base_gpu_id
+    asr_max_buffer_seconds asr_max_concurrent_sessions attention_backend
+    attention_context_parallel_size attn_cp_size base_gpu_id batch_notify_size
     bucket_e2e_request_latency bucket_inter_token_latency bucket_time_to_first_token chat_template
     chunked_prefill_size completion_template config constrained_json_whitespace_pattern
-    context_length cpu_offload_gb crash_dump_folder cuda_graph_bs cuda_graph_max_bs
-    custom_sigquit_handler custom_weight_loader data_parallel_size debug_tensor_dump_inject
-    debug_tensor_dump_input_file debug_tensor_dump_layers debug_tensor_dump_output_folder
-    decode_attention_backend decode_log_interval decrypted_config_file decrypted_draft_config_file
-    deepep_config deepep_mode device disaggregation_bootstrap_port disaggregation_decode_dp
-    disaggregation_decode_polling_interval disaggregation_decode_tp disaggregation_ib_device
-    disaggregation_mode disaggregation_prefill_pp disaggregation_transfer_backend dist_timeout
-    dllm_algorithm dllm_algorithm_config download_dir dp_size ds_channel_config_path
-    ds_heavy_channel_num ds_heavy_channel_type ds_heavy_token_num ds_sparse_decode_threshold dtype
+    context_length cp_strategy cpu_offload_gb crash_dump_folder cuda_graph_backend_decode
+    cuda_graph_backend_prefill cuda_graph_bs cuda_graph_bs_decode cuda_graph_bs_prefill
+    cuda_graph_config cuda_graph_max_bs cuda_graph_max_bs_decode cuda_graph_max_bs_prefill
+    cuda_graph_tc_compiler custom_weight_loader data_parallel_size debug_tensor_dump_input_file
+    debug_tensor_dump_layers debug_tensor_dump_output_folder decode_attention_backend
+    decode_log_interval decrypted_config_file decrypted_draft_config_file deepep_config
+    deepep_dispatcher_output_dtype deepep_mode default_priority_value detokenizer_worker_num device
+    disaggregation_bootstrap_port disaggregation_decode_extra_slots
+    disaggregation_decode_polling_interval disaggregation_ib_device disaggregation_mode
+    disaggregation_transfer_backend dist_timeout dllm_algorithm dllm_algorithm_config download_dir
+    dsa_decode_backend dsa_prefill_backend dsa_prefill_cp_mode dsa_topk_backend dtype
     dynamic_batch_tokenizer_batch_size dynamic_batch_tokenizer_batch_timeout elastic_ep_backend
-    encoder_transfer_backend encoder_urls ep ep_dispatch_algorithm ep_num_redundant_experts ep_size
+    encoder_bootstrap_port encoder_register_urls encoder_transfer_backend encoder_urls
+    engine_info_bootstrap_port ep ep_dispatch_algorithm ep_num_redundant_experts ep_size
     eplb_algorithm eplb_min_rebalancing_utilization_threshold eplb_rebalance_layers_per_chunk
     eplb_rebalance_num_iterations expert_distribution_recorder_buffer_size
     expert_distribution_recorder_mode expert_parallel_size export_metrics_to_file_dir
-    extra_metric_labels fastapi_root_path file_storage_path flashinfer_mxfp4_moe_precision
-    forward_hooks fp4_gemm_backend fp8_gemm_backend gc_warning_threshold_secs
-    generation_tokens_buckets gpu_id_step grammar_backend hf_chat_template_name hicache_io_backend
-    hicache_mem_layout hicache_ratio hicache_size hicache_storage_backend
-    hicache_storage_backend_extra_config hicache_storage_prefetch_policy hicache_write_policy
-    hierarchical_sparse_attention_extra_config hisparse_config host init_expert_location
-    json_model_override_args kt_cpuinfer kt_max_deferred_experts_per_token kt_method
-    kt_num_gpu_experts kt_threadpool_count kt_weight_path kv_cache_dtype kv_events_config
-    limit_mm_data_per_request load_balance_method load_format log_level log_level_http
-    log_requests_format log_requests_level log_requests_target lora_backend lora_eviction_policy
-    lora_paths lora_target_modules mamba_backend mamba_full_memory_ratio mamba_scheduler_strategy
-    mamba_ssm_dtype mamba_track_interval max_loaded_loras max_lora_chunk_size max_lora_rank
+    extra_metric_labels fastapi_root_path file_storage_path flashinfer_allreduce_fusion_backend
+    flashinfer_mxfp4_moe_precision forward_hooks forward_pass_metrics_ipc_name
+    forward_pass_metrics_worker_id fp4_gemm_backend fp8_gemm_backend gc_threshold
+    gc_warning_threshold_secs generation_tokens_buckets gpu_id_step grammar_backend
+    grpc_http_sidecar_port hf_chat_template_name hicache_io_backend hicache_mem_layout hicache_ratio
+    hicache_size hicache_storage_backend hicache_storage_backend_extra_config
+    hicache_storage_prefetch_policy hicache_write_policy hierarchical_sparse_attention_extra_config
+    hisparse_config host init_expert_location int8_mamba_ckpt_size json_model_override_args
+    kt_cpuinfer kt_max_deferred_experts_per_token kt_method kt_num_gpu_experts kt_threadpool_count
+    kt_weight_path kv_cache_dtype kv_canary kv_canary_real_data kv_canary_sweep_interval
+    kv_events_config limit_mm_data_per_request linear_attn_backend linear_attn_decode_backend
+    linear_attn_prefill_backend lmcache_config_file load_balance_method load_format
+    load_snapshot_publish_interval log_level log_level_http log_requests_format log_requests_level
+    log_requests_target lora_backend lora_drain_wait_threshold lora_eviction_policy lora_paths
+    lora_target_modules mamba_backend mamba_full_memory_ratio mamba_radix_cache_strategy
+    mamba_scheduler_strategy mamba_track_interval max_loaded_loras max_lora_chunk_size max_lora_rank
     max_loras_per_batch max_mamba_cache_size max_prefill_tokens max_queued_requests
-    max_running_requests max_total_tokens mem_fraction_static mm_attention_backend
-    mm_max_concurrent_calls mm_per_request_timeout mm_process_config model_checksum model_impl
-    model_loader_extra_config modelopt_checkpoint_restore_path modelopt_checkpoint_save_path
-    modelopt_export_path modelopt_quant moe_a2a_backend moe_data_parallel_size moe_dense_tp_size
-    moe_dp_size moe_runner_backend mooncake_ib_device multi_item_scoring_delimiter nccl_port
-    nsa_decode_backend nsa_prefill_backend nsa_prefill_cp_mode num_continuous_decode_steps
-    num_reserved_decode_tokens numa_node offload_group_size offload_mode offload_num_in_group
-    offload_prefetch_step otlp_traces_endpoint page_size pdmux_config_path
+    max_running_requests max_total_tokens mem_fraction_static mm_attention_backend mm_process_config
+    model_checksum model_config_parser model_impl model_loader_extra_config modelexpress_config
+    modelopt_checkpoint_restore_path modelopt_checkpoint_save_path modelopt_export_path
+    modelopt_quant moe_a2a_backend moe_data_parallel_size moe_dense_tp_size moe_dp_size
+    moe_runner_backend mooncake_ib_device msprobe_dump_config nccl_port nsa_decode_backend
+    nsa_prefill_backend nsa_prefill_cp_mode num_continuous_decode_steps num_reserved_decode_tokens
+    numa_node offload_group_size offload_mode offload_num_in_group offload_prefetch_step
+    optimistic_prefill_retries otlp_traces_endpoint page_size pdmux_config_path
     piecewise_cuda_graph_compiler piecewise_cuda_graph_max_tokens piecewise_cuda_graph_tokens
-    pipeline_parallel_size port pp_async_batch_depth pp_max_micro_batch_size pp_size
-    preferred_sampling_params prefill_attention_backend prefill_delayer_forward_passes_buckets
-    prefill_delayer_max_delay_passes prefill_delayer_token_usage_low_watermark
-    prefill_delayer_wait_seconds_buckets prefill_max_requests
+    pipeline_parallel_size pp_async_batch_depth pp_max_micro_batch_size pp_size
+    preferred_sampling_params prefill_attention_backend prefill_cp_mode
+    prefill_delayer_forward_passes_buckets prefill_delayer_max_delay_ms
+    prefill_delayer_queue_min_ratio prefill_delayer_wait_seconds_buckets prefill_max_requests
     priority_scheduling_preemption_threshold prompt_tokens_buckets quantization
-    quantization_param_path radix_eviction_policy random_seed reasoning_parser
+    quantization_param_path radix_cache_backend radix_eviction_policy random_seed reasoning_parser
     remote_instance_weight_loader_backend remote_instance_weight_loader_seed_instance_ip
     remote_instance_weight_loader_seed_instance_service_port
     remote_instance_weight_loader_send_weights_group_ports revision rl_on_policy_target
     rl_quant_profile sampling_backend sampling_defaults schedule_conservativeness schedule_policy
-    scheduler_recv_interval served_model_name sm_group_num soft_watchdog_timeout
-    speculative_accept_threshold_acc speculative_accept_threshold_single speculative_algorithm
-    speculative_attention_mode speculative_draft_attention_backend speculative_draft_load_format
-    speculative_draft_model speculative_draft_model_path speculative_draft_model_quantization
-    speculative_draft_model_revision speculative_eagle_topk speculative_moe_a2a_backend
-    speculative_moe_runner_backend speculative_ngram_branch_length speculative_ngram_capacity
-    speculative_ngram_match_type speculative_ngram_max_bfs_breadth
-    speculative_ngram_max_match_window_size speculative_ngram_min_bfs_breadth
-    speculative_ngram_min_match_window_size speculative_num_draft_tokens speculative_num_steps
-    speculative_token_map stream_interval swa_full_tokens_ratio tbo_token_distribution_threshold
-    tensor_parallel_size tokenizer_metrics_allowed_custom_labels
-    tokenizer_metrics_custom_labels_header tokenizer_mode tokenizer_path tokenizer_worker_num
-    tool_call_parser tool_server torch_compile_max_bs torchao_config tp_size
-    triton_attention_num_kv_splits triton_attention_split_tile_size
-    uvicorn_access_log_exclude_prefixes warmups watchdog_timeout weight_version
+    scheduler_recv_interval served_model_name sm_group_num smg_http_sidecar_port
+    soft_watchdog_timeout speculative_accept_threshold_acc speculative_accept_threshold_single
+    speculative_adaptive_config speculative_algorithm speculative_attention_mode
+    speculative_dflash_block_size speculative_dflash_draft_window_size
+    speculative_draft_attention_backend speculative_draft_load_format speculative_draft_model
+    speculative_draft_model_path speculative_draft_model_quantization
+    speculative_draft_model_revision speculative_draft_window_size speculative_eagle_topk
+    speculative_moe_a2a_backend speculative_moe_runner_backend speculative_ngram_capacity
+    speculative_ngram_external_corpus_max_tokens speculative_ngram_external_corpus_path
+    speculative_ngram_external_sam_budget speculative_ngram_match_type
+    speculative_ngram_max_bfs_breadth speculative_ngram_max_trie_depth
+    speculative_ngram_min_bfs_breadth speculative_num_draft_tokens speculative_num_steps
+    speculative_token_map ssl_ca_certs ssl_certfile ssl_keyfile stream_interval
+    swa_full_tokens_ratio tbo_token_distribution_threshold tensor_parallel_size tokenizer_backend
+    tokenizer_metrics_allowed_custom_labels tokenizer_metrics_custom_labels_header tokenizer_mode
+    tokenizer_path tokenizer_worker_num tool_call_parser tool_server torch_compile_max_bs
+    torchao_config tp_size trace_modules triton_attention_num_kv_splits
+    triton_attention_split_tile_size uvicorn_access_log_exclude_prefixes warmups watchdog_timeout
+    weight_loader_prefetch_num_threads weight_version
   '
+  # Switches that have a `--no-` form.
+  local pairs='
+    experts_shared_outer_loras lora_strict_loading
+  '
+  # Switches that have none.
   local switches='
     abort_on_priority_when_disabled allow_auto_truncate checkpoint_engine_wait_weights_before_ready
-    collect_tokens_histogram constrained_json_disable_any_whitespace delete_ckpt_after_loading
-    disable_chunked_prefix_cache disable_cuda_graph disable_cuda_graph_padding
-    disable_custom_all_reduce disable_fast_image_processor disable_flashinfer_autotune
-    disable_flashinfer_cutlass_moe_fp4_allgather disable_hicache_numa_detect
-    disable_hybrid_swa_memory disable_outlines_disk_cache disable_overlap_schedule
+    collect_tokens_histogram constrained_json_disable_any_whitespace debug_cuda_graph
+    delete_ckpt_after_loading disable_attn_tp_gather disable_chunked_prefix_cache disable_cuda_graph
+    disable_cuda_graph_padding disable_custom_all_reduce disable_decode_cuda_graph
+    disable_fast_image_processor disable_flashinfer_autotune
+    disable_flashinfer_cutlass_moe_fp4_allgather disable_hybrid_swa_memory disable_overlap_schedule
+    disable_piecewise_cuda_graph disable_prefill_cuda_graph disable_priority_preemption
     disable_radix_cache disable_shared_experts_fusion disable_tokenizer_batch_decode
-    disaggregation_decode_enable_offload_kvcache enable_attn_tp_input_scattered
-    enable_broadcast_mm_inputs_process enable_cache_report enable_cudagraph_gc
-    enable_custom_logit_processor enable_deterministic_inference enable_double_sparsity
-    enable_dp_attention enable_dp_lm_head enable_draft_weights_cpu_backup
-    enable_dynamic_batch_tokenizer enable_dynamic_chunking enable_eplb
-    enable_expert_distribution_metrics enable_flashinfer_allreduce_fusion enable_fp32_lm_head
-    enable_fused_qk_norm_rope enable_hierarchical_cache enable_layerwise_nvtx_marker enable_lmcache
-    enable_lora enable_lora_overlap_loading enable_memory_saver enable_metrics
-    enable_metrics_for_all_schedulers enable_mixed_chunk enable_mscclpp enable_multi_layer_eagle
-    enable_multimodal enable_nan_detection enable_nccl_nvls enable_nsa_prefill_context_parallel
-    enable_p2p_check enable_pdmux enable_piecewise_cuda_graph enable_precise_embedding_interpolation
-    enable_prefill_delayer enable_prefix_mm_cache enable_priority_scheduling
-    enable_profile_cuda_graph enable_request_time_stats_logging enable_return_hidden_states
-    enable_return_routed_experts enable_single_batch_overlap enable_symm_mem
-    enable_tokenizer_batch_encode enable_torch_compile enable_torch_compile_debug_mode
-    enable_torch_symm_mem enable_trace enable_two_batch_overlap enable_weights_cpu_backup
-    encoder_only export_metrics_to_file flashinfer_mla_disable_ragged grpc_mode hybrid_kvcache_ratio
-    is_embedding keep_mm_feature_on_device language_only log_requests mm_enable_dp_encoder
-    prefill_round_robin_balance quantize_and_serve
-    remote_instance_weight_loader_start_seed_via_transfer_engine schedule_low_priority_values_first
-    show_time_cost skip_server_warmup skip_tokenizer_init sleep_on_idle stream_output
-    triton_attention_reduce_in_fp32 trust_remote_code weight_loader_disable_mmap
+    disaggregation_decode_enable_offload_kvcache disaggregation_decode_enable_radix_cache
+    elastic_ep_rejoin enable_adaptive_dispatch_to_encoder enable_aiter_allreduce_fusion
+    enable_attn_tp_input_scattered enable_breakable_cuda_graph enable_broadcast_mm_inputs_process
+    enable_cache_report enable_cudagraph_gc enable_custom_logit_processor enable_deepep_waterfill
+    enable_deepseek_v4_fp4_indexer enable_dp_attention enable_dp_attention_local_control_broadcast
+    enable_dp_lm_head enable_draft_weights_cpu_backup enable_dsa_prefill_context_parallel
+    enable_dynamic_batch_tokenizer enable_dynamic_chunking enable_elastic_expert_backup enable_eplb
+    enable_expert_distribution_metrics enable_flashinfer_allreduce_fusion
+    enable_forward_pass_metrics enable_fp32_lm_head enable_fused_moe_sum_all_reduce
+    enable_fused_qk_norm_rope enable_hierarchical_cache enable_hisparse enable_http2
+    enable_int8_mamba_checkpoint enable_layerwise_nvtx_marker enable_lmcache enable_lora
+    enable_lora_overlap_loading enable_memory_saver enable_metrics enable_metrics_for_all_schedulers
+    enable_mfu_metrics enable_mis enable_mixed_chunk enable_mm_global_cache enable_mscclpp
+    enable_multi_layer_eagle enable_multimodal enable_nccl_nvls enable_nsa_prefill_context_parallel
+    enable_p2p_check enable_pdmux enable_precise_embedding_interpolation
+    enable_prefill_context_parallel enable_prefill_cp enable_prefill_delayer enable_prefix_mm_cache
+    enable_priority_scheduling enable_profile_cuda_graph enable_quant_communications
+    enable_request_time_stats_logging enable_return_hidden_states enable_return_indexer_topk
+    enable_return_routed_experts enable_single_batch_overlap enable_ssl_refresh
+    enable_streaming_session enable_strict_thinking enable_symm_mem enable_tokenizer_batch_encode
+    enable_torch_compile_debug_mode enable_torch_symm_mem enable_trace enable_two_batch_overlap
+    enable_weights_cpu_backup encoder_only enforce_disable_flashinfer_allreduce_fusion
+    enforce_piecewise_cuda_graph enforce_shared_experts_fusion export_metrics_to_file
+    flashinfer_mla_disable_ragged grpc_mode incremental_streaming_output is_embedding
+    keep_mm_feature_on_device language_only log_requests lora_use_virtual_experts
+    mm_enable_dp_encoder pre_warm_nccl prefill_only_disable_kv_cache prefill_round_robin_balance
+    quantize_and_serve remote_instance_weight_loader_start_seed_via_transfer_engine
+    schedule_low_priority_values_first show_time_cost skip_server_warmup skip_tokenizer_init
+    sleep_on_idle speculative_adaptive speculative_skip_dp_mlp_sync
+    speculative_use_rejection_sampling stream_output stream_response_default_include_usage
+    strip_thinking_cache triton_attention_reduce_in_fp32 trust_remote_code use_ray
+    weight_loader_disable_mmap weight_loader_drop_cache_after_load
+    weight_loader_prefetch_checkpoints
   '
-  local pairs=''
-  local opposites=''
+  # Flags that are not spelled as their variables.
   local spelled='
     attention_context_parallel_size=--attn-cp-size data_parallel_size=--dp-size ep=--ep-size
-    expert_parallel_size=--ep-size hierarchical_sparse_attention_extra_config=--hisparse-config
+    expert_parallel_size=--ep-size grpc_http_sidecar_port=--smg-http-sidecar-port
+    hierarchical_sparse_attention_extra_config=--hisparse-config
     moe_data_parallel_size=--moe-dp-size pipeline_parallel_size=--pp-size
     speculative_draft_model=--speculative-draft-model-path tensor_parallel_size=--tp-size
   '
@@ -150,14 +182,15 @@ override() {
     key=${key,,}
     flag=--${key//_/-}
     if [[ $spelled =~ [[:space:]]"$key"=([^[:space:]]+) ]]; then flag=${BASH_REMATCH[1]}; fi
-    if [[ $values =~ [[:space:]]"$key"[[:space:]] ]]; then
+    if [[ ! $key ]]; then
+      left+=" $name"
+      continue
+    elif [[ $values =~ [[:space:]]"$key"[[:space:]] ]]; then
       set_value "$name" "$flag"
-    elif [[ $switches =~ [[:space:]]"$key"[[:space:]] ]]; then
-      set_switch "$name" "$flag" ''
     elif [[ $pairs =~ [[:space:]]"$key"[[:space:]] ]]; then
       set_switch "$name" "$flag" "--no-${flag#--}"
-    elif [[ $opposites =~ [[:space:]]"$key"=([^[:space:]]+) ]]; then
-      set_switch "$name" "$flag" "${BASH_REMATCH[1]}"
+    elif [[ $switches =~ [[:space:]]"$key"[[:space:]] ]]; then
+      set_switch "$name" "$flag" ''
     else
       left+=" $name"
       continue
@@ -175,17 +208,21 @@ set_value() {
   else
     place "$2" '' "$2" "$value"
   fi
-  if [[ $value =~ .{200} ]]; then value="${value:0:200}…"; fi
-  say "$1: $2 $(printf '%q' "$value")"
+  say "$1 sets $2"
 }
 
 set_switch() {
   case ${!1} in
-    true) place "$2" "$3" "$2" ;;
-    false) place "$2" "$3" ${3:+"$3"} ;;
+    true)
+      place "$2" "$3" "$2"
+      say "$1 sets $2"
+      ;;
+    false)
+      place "$2" "$3" ${3:+"$3"}
+      say "$1 ${3:+sets }${3:-leaves out $2}"
+      ;;
     *) refuse "$1" 'is true or false' ;;
   esac
-  say "$1: $2 ${!1}"
 }
 
 refuse() {
@@ -220,19 +257,20 @@ place() {
 check_image() {
   local image=${SERVEC_IMAGE-} found=0.5.15 missing=''
   unset -v SERVEC_IMAGE
-  if [[ $image && $image != '' ]]; then
+  if [[ $image ]]; then
     read_version "$image"
     if [[ $found && $found != 0.5.15 ]]; then
       say "compiled for sglang 0.5.15; $image has $found"
     fi
   fi
   if [[ ! $found ]]; then
-    say "the version of sglang${image:+ in $image} is unknown: what depends on it is not checked"
+    say "the version of sglang${image:+ in \`$image\`} is unknown: what depends on it is not checked"
+    if [[ ${1-} ]]; then printf 'not checked\n'; fi
     return
   fi
-  need 0.5.5 '' 'sglang serve' '; upgrade the base image to lmsysorg/sglang:v0.5.13'
-  need '' 0.5.22 --dp-size ''
-  [[ ! $missing ]]
+  need 0.5.5 '' "\`sglang serve\`" '; upgrade the base image to lmsysorg/sglang:v0.5.13'
+  if [[ $missing ]]; then return 1; fi
+  if [[ ${1-} ]]; then printf 'nothing is missing\n'; fi
 }
 
 need() {
@@ -263,13 +301,26 @@ at_least() {
 
 # The version that an image's reference tells, in `found`; empty where it tells none.
 read_version() {
-  local name=${1%%@*} tag='' two='v([0-9]+\.[0-9]+)' three='v?([0-9]+\.[0-9]+\.[0-9]+)'
-  local rest='((\.?(a|b|rc|alpha|beta)[0-9]+)?(\.?post[0-9]+)?(\.?dev[0-9]+)?)'
+  local name=${1%%@*} tag='' repository two='v([0-9]+\.[0-9]+)' three='v?([0-9]+\.[0-9]+\.[0-9]+)'
+  local rest='((\.?[ab][0-9]+|[.-]?(rc|alpha|beta)[0-9]+)?([.-]?post[0-9]+)?([.-]?dev[0-9]+)?)'
   if [[ ${name##*/} == *:* ]]; then tag=${name##*:}; elif [[ $1 != */* ]]; then tag=$1; fi
   found=''
+  repository=${name%":$tag"}
+  case /$repository in
+    */deepjavalibrary/djl-serving) say "$1 is an image of djl, not of sglang" && exit 1 ;;
+    */djl-inference) say "$1 is an image of lmi, not of sglang" && exit 1 ;;
+    */nvidia/tritonserver) say "$1 is an image of triton, not of sglang" && exit 1 ;;
+    */tensorrt-llm/release) say "$1 is an image of tensorrt-llm, not of sglang" && exit 1 ;;
+    */vllm/vllm-omni) say "$1 is an image of vllm-omni, not of sglang" && exit 1 ;;
+    */vllm/vllm-openai) say "$1 is an image of vllm, not of sglang" && exit 1 ;;
+  esac
   if [[ $tag =~ ^($two|$three)$rest($|[^0-9A-Za-z.]) ]]; then
-    found=${BASH_REMATCH[2]}${BASH_REMATCH[3]}${BASH_REMATCH[4]}
+    found=${BASH_REMATCH[2]}${BASH_REMATCH[3]}${BASH_REMATCH[4]//-/}
+    found=${found/alpha/a}
+    found=${found/beta/b}
   fi
+  # A year is a date's.
+  if [[ $found =~ ^(19|20)[0-9][0-9]\. ]]; then found=''; fi
 }
 
 drop_service_variables
@@ -286,7 +337,7 @@ case "${1-}" in
     ;;
   --check)
     printf 'compiled for %s\n' 'sglang 0.5.15'
-    check_image
+    check_image aloud
     ;;
   *)
     printf 'serve.sh: unknown argument %q; there are --print and --check\n' "$1" >&2

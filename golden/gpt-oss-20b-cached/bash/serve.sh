@@ -29,20 +29,23 @@ say() { printf 'serve.sh: %s\n' "$1" >&2; }
 # Variables that Kubernetes makes of Services begin with the engine's prefix where a Service has the
 # engine's name, and are not meant for it.
 drop_service_variables() {
-  local name port='_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$'
+  local name base one
   for name in "${!VLLM_@}"; do
-    if [[ ${!name} =~ ^(tcp|udp|sctp)://[^/]*$ ||
-      $name =~ _SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]*)?$|$port ]]; then
-      unset -v "$name"
-    fi
+    base=''
+    if [[ $name == *_SERVICE_HOST ]]; then base=${name%_SERVICE_HOST}; fi
+    if [[ $name == *_PORT && ${!name-} =~ ^(tcp|udp|sctp):// ]]; then base=${name%_PORT}; fi
+    if [[ ! $base ]]; then continue; fi
+    for one in $(compgen -v "${base}_"); do
+      if [[ ${one#"$base"} =~ ^_(SERVICE_(HOST|PORT(_.+)?)|PORT(_[0-9]+_.+)?)$ ]]; then
+        unset -v "$one"
+      fi
+    done
   done
 }
 
-# VLLM_<FLAG>=value at start sets a flag of vllm 0.29.0; a switch is true or false. The
-# names are what may be set: values, switches without and with a `--no-` form, switches with an
-# opposite of another name; and flags that are not spelled as their names.
+# VLLM_<FLAG>=value at start sets a flag of vllm 0.29.0; a switch is true or false.
 override() {
-  local name key flag left=''
+  local LC_ALL=C name key flag left=''
   local values='
     additional_config all2all_backend allowed_headers allowed_local_media_path allowed_media_domains
     allowed_methods allowed_origins api_server_count attention_backend attention_config block_size
@@ -90,9 +93,7 @@ override() {
     video_pruning_method video_pruning_rate watermark weight_transfer_config worker_cls
     worker_extension_cls
   '
-  local switches='
-    aggregate_engine_logging data_parallel_multi_port_external_lb disable_log_stats grpc
-  '
+  # Switches that have a `--no-` form.
   local pairs='
     allow_credentials allow_deprecated_quantization async_scheduling cohere_is_reasoning_model
     cudagraph_metrics data_parallel_external_lb data_parallel_hybrid_lb disable_cascade_attn
@@ -117,21 +118,23 @@ override() {
     tokens_only trust_remote_code trust_request_chat_template use_fp64_gumbel use_replayssm
     use_tqdm_on_load
   '
-  local opposites=''
-  local spelled=''
+  # Switches that have none.
+  local switches='
+    aggregate_engine_logging data_parallel_multi_port_external_lb disable_log_stats grpc
+  '
   for name in "${!VLLM_@}"; do
     key=${name#VLLM_}
     key=${key,,}
     flag=--${key//_/-}
-    if [[ $spelled =~ [[:space:]]"$key"=([^[:space:]]+) ]]; then flag=${BASH_REMATCH[1]}; fi
-    if [[ $values =~ [[:space:]]"$key"[[:space:]] ]]; then
+    if [[ ! $key ]]; then
+      left+=" $name"
+      continue
+    elif [[ $values =~ [[:space:]]"$key"[[:space:]] ]]; then
       set_value "$name" "$flag"
-    elif [[ $switches =~ [[:space:]]"$key"[[:space:]] ]]; then
-      set_switch "$name" "$flag" ''
     elif [[ $pairs =~ [[:space:]]"$key"[[:space:]] ]]; then
       set_switch "$name" "$flag" "--no-${flag#--}"
-    elif [[ $opposites =~ [[:space:]]"$key"=([^[:space:]]+) ]]; then
-      set_switch "$name" "$flag" "${BASH_REMATCH[1]}"
+    elif [[ $switches =~ [[:space:]]"$key"[[:space:]] ]]; then
+      set_switch "$name" "$flag" ''
     else
       left+=" $name"
       continue
@@ -149,17 +152,21 @@ set_value() {
   else
     place "$2" '' "$2" "$value"
   fi
-  if [[ $value =~ .{200} ]]; then value="${value:0:200}…"; fi
-  say "$1: $2 $(printf '%q' "$value")"
+  say "$1 sets $2"
 }
 
 set_switch() {
   case ${!1} in
-    true) place "$2" "$3" "$2" ;;
-    false) place "$2" "$3" ${3:+"$3"} ;;
+    true)
+      place "$2" "$3" "$2"
+      say "$1 sets $2"
+      ;;
+    false)
+      place "$2" "$3" ${3:+"$3"}
+      say "$1 ${3:+sets }${3:-leaves out $2}"
+      ;;
     *) refuse "$1" 'is true or false' ;;
   esac
-  say "$1: $2 ${!1}"
 }
 
 refuse() {
@@ -194,28 +201,43 @@ place() {
 check_image() {
   local image=${SERVEC_IMAGE-} found=0.29.0 missing=''
   unset -v SERVEC_IMAGE
-  if [[ $image && $image != '' ]]; then
+  if [[ $image ]]; then
     read_version "$image"
     if [[ $found && $found != 0.29.0 ]]; then
       say "compiled for vllm 0.29.0; $image has $found"
     fi
   fi
   if [[ ! $found ]]; then
-    say "the version of vllm${image:+ in $image} is unknown: what depends on it is not checked"
+    say "the version of vllm${image:+ in \`$image\`} is unknown: what depends on it is not checked"
+    if [[ ${1-} ]]; then printf 'not checked\n'; fi
     return
   fi
-  [[ ! $missing ]]
+  if [[ $missing ]]; then return 1; fi
+  if [[ ${1-} ]]; then printf 'nothing is missing\n'; fi
 }
 
 # The version that an image's reference tells, in `found`; empty where it tells none.
 read_version() {
-  local name=${1%%@*} tag='' two='v([0-9]+\.[0-9]+)' three='v?([0-9]+\.[0-9]+\.[0-9]+)'
-  local rest='((\.?(a|b|rc|alpha|beta)[0-9]+)?(\.?post[0-9]+)?(\.?dev[0-9]+)?)'
+  local name=${1%%@*} tag='' repository two='v([0-9]+\.[0-9]+)' three='v?([0-9]+\.[0-9]+\.[0-9]+)'
+  local rest='((\.?[ab][0-9]+|[.-]?(rc|alpha|beta)[0-9]+)?([.-]?post[0-9]+)?([.-]?dev[0-9]+)?)'
   if [[ ${name##*/} == *:* ]]; then tag=${name##*:}; elif [[ $1 != */* ]]; then tag=$1; fi
   found=''
+  repository=${name%":$tag"}
+  case /$repository in
+    */deepjavalibrary/djl-serving) say "$1 is an image of djl, not of vllm" && exit 1 ;;
+    */djl-inference) say "$1 is an image of lmi, not of vllm" && exit 1 ;;
+    */lmsysorg/sglang) say "$1 is an image of sglang, not of vllm" && exit 1 ;;
+    */nvidia/tritonserver) say "$1 is an image of triton, not of vllm" && exit 1 ;;
+    */tensorrt-llm/release) say "$1 is an image of tensorrt-llm, not of vllm" && exit 1 ;;
+    */vllm/vllm-omni) say "$1 is an image of vllm-omni, not of vllm" && exit 1 ;;
+  esac
   if [[ $tag =~ ^($two|$three)$rest($|[^0-9A-Za-z.]) ]]; then
-    found=${BASH_REMATCH[2]}${BASH_REMATCH[3]}${BASH_REMATCH[4]}
+    found=${BASH_REMATCH[2]}${BASH_REMATCH[3]}${BASH_REMATCH[4]//-/}
+    found=${found/alpha/a}
+    found=${found/beta/b}
   fi
+  # A year is a date's.
+  if [[ $found =~ ^(19|20)[0-9][0-9]\. ]]; then found=''; fi
 }
 
 drop_service_variables
@@ -232,7 +254,7 @@ case "${1-}" in
     ;;
   --check)
     printf 'compiled for %s\n' 'vllm 0.29.0'
-    check_image
+    check_image aloud
     ;;
   *)
     printf 'serve.sh: unknown argument %q; there are --print and --check\n' "$1" >&2

@@ -25,24 +25,27 @@ say() { printf 'serve.sh: %s\n' "$1" >&2; }
 # Variables that Kubernetes makes of Services begin with the engine's prefix where a Service has the
 # engine's name, and are not meant for it.
 drop_service_variables() {
-  local name port='_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$'
+  local name base one
   for name in "${!VLLM_@}"; do
-    if [[ ${!name} =~ ^(tcp|udp|sctp)://[^/]*$ ||
-      $name =~ _SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]*)?$|$port ]]; then
-      unset -v "$name"
-    fi
+    base=''
+    if [[ $name == *_SERVICE_HOST ]]; then base=${name%_SERVICE_HOST}; fi
+    if [[ $name == *_PORT && ${!name-} =~ ^(tcp|udp|sctp):// ]]; then base=${name%_PORT}; fi
+    if [[ ! $base ]]; then continue; fi
+    for one in $(compgen -v "${base}_"); do
+      if [[ ${one#"$base"} =~ ^_(SERVICE_(HOST|PORT(_.+)?)|PORT(_[0-9]+_.+)?)$ ]]; then
+        unset -v "$one"
+      fi
+    done
   done
 }
 
-# VLLM_<FLAG>=value at start sets a flag of vllm 0.24.0; a switch is true or false. The
-# names are what may be set: values, switches without and with a `--no-` form, switches with an
-# opposite of another name; and flags that are not spelled as their names.
+# VLLM_<FLAG>=value at start sets a flag of vllm 0.28.0; a switch is true or false.
 override() {
-  local name key flag left=''
+  local LC_ALL=C name key flag left=''
   local values='
     additional_config all2all_backend allowed_headers allowed_local_media_path allowed_media_domains
     allowed_methods allowed_origins api_server_count attention_backend attention_config block_size
-    chat_template chat_template_content_format code_revision collect_detailed_traces
+    chat_template chat_template_content_format code_revision cohere_format collect_detailed_traces
     compilation_config config config_format convert cp_kv_cache_interleave_size
     cpu_distributed_timeout_seconds cpu_offload_gb cpu_offload_params cudagraph_capture_sizes
     data_parallel_address data_parallel_backend data_parallel_rank data_parallel_rpc_port
@@ -52,75 +55,80 @@ override() {
     default_chat_template_kwargs default_mm_loras device_ids diffusion_config
     disable_access_log_for_endpoints distributed_executor_backend distributed_timeout_seconds
     download_dir dp_supervisor_probe_failure_threshold dp_supervisor_probe_interval_s
-    dp_supervisor_probe_timeout_s dtype ec_transfer_config eplb_config expert_placement_strategy
-    fingerprint_mode fingerprint_value gdn_prefill_backend generation_config gpu_memory_utilization
-    h11_max_header_count h11_max_incomplete_event_size hf_config_path hf_overrides host
-    ignore_patterns io_processor_plugin ir_op_priority kernel_config kv_cache_dtype
-    kv_cache_dtype_skip_layers kv_cache_memory_bytes kv_cache_metrics_sample kv_events_config
-    kv_offloading_backend kv_offloading_size kv_transfer_config limit_mm_per_prompt linear_backend
-    load_format log_config_file logits_processors logprobs_mode long_prefill_token_threshold
-    lora_dtype lora_modules lora_target_modules mamba_backend mamba_block_size mamba_cache_dtype
-    mamba_cache_mode mamba_cache_philox_rounds mamba_ssm_cache_dtype max_cpu_loras
-    max_cudagraph_capture_size max_log_len max_logprobs max_long_partial_prefills max_lora_rank
-    max_loras max_model_len max_num_batched_tokens max_num_partial_prefills max_num_seqs
-    max_parallel_loading_workers media_io_kwargs middleware mm_encoder_attn_backend
-    mm_encoder_attn_dtype mm_encoder_fp8_scale_path mm_encoder_fp8_scale_save_margin
-    mm_encoder_fp8_scale_save_path mm_encoder_tp_mode mm_processor_cache_gb mm_processor_cache_type
-    mm_processor_kwargs mm_shm_cache_max_object_size_mb mm_tensor_ipc model_impl
-    model_loader_extra_config moe_backend num_gpu_blocks_override numa_bind_cpus numa_bind_nodes
-    offload_backend offload_group_size offload_num_in_group offload_params offload_prefetch_step
-    optimization_level otlp_traces_endpoint override_attention_dtype override_generation_config
+    dp_supervisor_probe_timeout_s dtype ec_manager_config ec_transfer_config eplb_config
+    expert_placement_strategy fault_tolerance_config fingerprint_mode fingerprint_value
+    gdn_prefill_backend generation_config gpu_memory_utilization h11_max_header_count
+    h11_max_incomplete_event_size hf_config_path hf_overrides host ignore_patterns
+    io_processor_plugin ir_op_priority jit_monitor_mode kda_prefill_backend kernel_config
+    kv_cache_dtype kv_cache_dtype_skip_layers kv_cache_memory_bytes kv_cache_metrics_sample
+    kv_events_config kv_offloading_backend kv_offloading_size kv_transfer_config limit_mm_per_prompt
+    linear_backend load_format log_config_file logits_processors logprobs_mode
+    long_prefill_token_threshold lora_dtype lora_modules lora_target_modules mamba_backend
+    mamba_block_size mamba_cache_dtype mamba_cache_mode mamba_cache_philox_rounds
+    mamba_ssm_cache_dtype mamba_ssu_algorithm max_cpu_loras max_cudagraph_capture_size max_log_len
+    max_logprobs max_lora_rank max_loras max_model_len max_num_batched_tokens
+    max_num_scheduled_tokens max_num_seqs max_parallel_loading_workers media_io_kwargs middleware
+    mm_encoder_attn_backend mm_encoder_attn_dtype mm_encoder_fp8_scale_path
+    mm_encoder_fp8_scale_save_margin mm_encoder_fp8_scale_save_path mm_encoder_tp_mode
+    mm_ipc_gpu_memory_gb mm_processor_cache_gb mm_processor_cache_type mm_processor_device
+    mm_processor_kwargs mm_shm_cache_max_object_size_mb mm_tensor_ipc model_class_overrides
+    model_impl model_loader_extra_config moe_backend num_gpu_blocks_override numa_bind_cpus
+    numa_bind_nodes offload_backend offload_group_size offload_num_in_group offload_params
+    offload_prefetch_step optimization_level otlp_traces_endpoint override_generation_config
     performance_mode pipeline_parallel_size pooler_config prefill_context_parallel_size
-    prefill_schedule_interval prefix_caching_hash_algo profiler_config pt_load_map_location
-    quantization quantization_config reasoning_config reasoning_parser reasoning_parser_plugin
-    renderer_num_workers response_role revision root_path runner safetensors_load_strategy
-    safetensors_prefetch_block_size safetensors_prefetch_num_threads scheduler_cls scheduling_policy
-    seed served_model_name show_hidden_metrics_for_version shutdown_timeout spec_method spec_model
-    spec_tokens speculative_config ssl_ca_certs ssl_cert_reqs ssl_certfile ssl_ciphers ssl_keyfile
+    prefill_schedule_interval prefix_caching_hash_algo prefix_match_unit profiler_config
+    pt_load_map_location quantization quantization_config reasoning_config reasoning_parser
+    reasoning_parser_plugin renderer_num_workers replayssm_buffer_len response_role revision
+    root_path runner safetensors_load_strategy safetensors_prefetch_block_size
+    safetensors_prefetch_num_threads scheduler_cls scheduling_policy seed served_model_name
+    show_hidden_metrics_for_version shutdown_timeout spec_method spec_model spec_tokens
+    speculative_config ssl_ca_certs ssl_cert_reqs ssl_certfile ssl_ciphers ssl_keyfile
     stream_interval structured_outputs_config tensor_parallel_size tokenizer tokenizer_mode
     tokenizer_revision tool_call_parser tool_parser_plugin tool_server ubatch_size uds
-    uvicorn_log_level video_pruning_rate watermark weight_transfer_config worker_cls
-    worker_extension_cls
+    uvicorn_log_level video_pruning_method video_pruning_rate watermark weight_transfer_config
+    worker_cls worker_extension_cls
   '
-  local switches='
-    aggregate_engine_logging data_parallel_multi_port_external_lb disable_log_stats grpc
-  '
+  # Switches that have a `--no-` form.
   local pairs='
-    allow_credentials allow_deprecated_quantization async_scheduling calculate_kv_scales
+    allow_credentials allow_deprecated_quantization async_scheduling cohere_is_reasoning_model
     cudagraph_metrics data_parallel_external_lb data_parallel_hybrid_lb disable_cascade_attn
     disable_chunked_mm_input disable_custom_all_reduce disable_fastapi_docs
     disable_hybrid_kv_cache_manager disable_nccl_for_dp_synchronization disable_sliding_window
-    disable_uvicorn_access_log enable_auto_tool_choice enable_chunked_prefill enable_cumem_allocator
-    enable_dbo enable_elastic_ep enable_ep_weight_filter enable_eplb enable_expert_parallel
+    disable_uvicorn_access_log enable_auto_tool_choice enable_bf16x3_router_gemm
+    enable_chunked_prefill enable_cumem_allocator enable_dbo enable_elastic_ep
+    enable_ep_weight_filter enable_eplb enable_expert_parallel enable_fault_tolerance
     enable_flash_late_interaction enable_flashinfer_autotune enable_force_include_usage
     enable_layerwise_nvtx_tracing enable_log_deltas enable_log_outputs enable_log_requests
     enable_logging_iteration_details enable_lora enable_mamba_cache_stochastic_rounding
-    enable_mfu_metrics enable_mixed_moe_lora_format enable_mm_embeds enable_offline_docs
-    enable_prefix_caching enable_prompt_embeds enable_prompt_tokens_details
-    enable_request_id_headers enable_return_routed_experts enable_server_load_tracking
-    enable_sleep_mode enable_ssl_refresh enable_tokenizer_info_endpoint enable_tower_connector_lora
-    enforce_eager exclude_tools_when_tool_choice_none fail_on_environ_validation fully_sharded_loras
-    interleave_mm_strings jit_monitor_verbose kv_cache_metrics kv_sharing_fast_prefill
-    language_model_only log_error_stack mm_encoder_only numa_bind ray_workers_use_nsight
+    enable_mfu_metrics enable_mixed_moe_lora_format enable_mm_embeds enable_moe_shared_loras
+    enable_offline_docs enable_per_request_metrics enable_prefix_caching enable_prompt_embeds
+    enable_prompt_tokens_details enable_request_id_headers enable_return_routed_experts
+    enable_server_load_tracking enable_sleep_mode enable_ssl_refresh enable_tokenizer_info_endpoint
+    enable_tower_connector_lora enforce_eager exclude_tools_when_tool_choice_none
+    fail_on_environ_validation fully_sharded_loras interleave_mm_strings jit_monitor_verbose
+    kv_cache_metrics kv_sharing_fast_prefill language_model_only log_error_stack
+    mm_device_do_normalize mm_encoder_only numa_bind ray_workers_use_nsight return_sampling_mask
     return_tokens_as_token_ids scheduler_reserve_full_isl skip_mm_profiling skip_tokenizer_init
     specialize_active_lora tokens_only trust_remote_code trust_request_chat_template use_fp64_gumbel
-    use_tqdm_on_load
+    use_replayssm use_tqdm_on_load
   '
-  local opposites=''
-  local spelled=''
+  # Switches that have none.
+  local switches='
+    aggregate_engine_logging data_parallel_multi_port_external_lb disable_log_stats grpc
+  '
   for name in "${!VLLM_@}"; do
     key=${name#VLLM_}
     key=${key,,}
     flag=--${key//_/-}
-    if [[ $spelled =~ [[:space:]]"$key"=([^[:space:]]+) ]]; then flag=${BASH_REMATCH[1]}; fi
-    if [[ $values =~ [[:space:]]"$key"[[:space:]] ]]; then
+    if [[ ! $key ]]; then
+      left+=" $name"
+      continue
+    elif [[ $values =~ [[:space:]]"$key"[[:space:]] ]]; then
       set_value "$name" "$flag"
-    elif [[ $switches =~ [[:space:]]"$key"[[:space:]] ]]; then
-      set_switch "$name" "$flag" ''
     elif [[ $pairs =~ [[:space:]]"$key"[[:space:]] ]]; then
       set_switch "$name" "$flag" "--no-${flag#--}"
-    elif [[ $opposites =~ [[:space:]]"$key"=([^[:space:]]+) ]]; then
-      set_switch "$name" "$flag" "${BASH_REMATCH[1]}"
+    elif [[ $switches =~ [[:space:]]"$key"[[:space:]] ]]; then
+      set_switch "$name" "$flag" ''
     else
       left+=" $name"
       continue
@@ -138,17 +146,21 @@ set_value() {
   else
     place "$2" '' "$2" "$value"
   fi
-  if [[ $value =~ .{200} ]]; then value="${value:0:200}…"; fi
-  say "$1: $2 $(printf '%q' "$value")"
+  say "$1 sets $2"
 }
 
 set_switch() {
   case ${!1} in
-    true) place "$2" "$3" "$2" ;;
-    false) place "$2" "$3" ${3:+"$3"} ;;
+    true)
+      place "$2" "$3" "$2"
+      say "$1 sets $2"
+      ;;
+    false)
+      place "$2" "$3" ${3:+"$3"}
+      say "$1 ${3:+sets }${3:-leaves out $2}"
+      ;;
     *) refuse "$1" 'is true or false' ;;
   esac
-  say "$1: $2 ${!1}"
 }
 
 refuse() {
@@ -190,21 +202,36 @@ check_image() {
     fi
   fi
   if [[ ! $found ]]; then
-    say "the version of vllm${image:+ in $image} is unknown: what depends on it is not checked"
+    say "the version of vllm${image:+ in \`$image\`} is unknown: what depends on it is not checked"
+    if [[ ${1-} ]]; then printf 'not checked\n'; fi
     return
   fi
-  [[ ! $missing ]]
+  if [[ $missing ]]; then return 1; fi
+  if [[ ${1-} ]]; then printf 'nothing is missing\n'; fi
 }
 
 # The version that an image's reference tells, in `found`; empty where it tells none.
 read_version() {
-  local name=${1%%@*} tag='' two='v([0-9]+\.[0-9]+)' three='v?([0-9]+\.[0-9]+\.[0-9]+)'
-  local rest='((\.?(a|b|rc|alpha|beta)[0-9]+)?(\.?post[0-9]+)?(\.?dev[0-9]+)?)'
+  local name=${1%%@*} tag='' repository two='v([0-9]+\.[0-9]+)' three='v?([0-9]+\.[0-9]+\.[0-9]+)'
+  local rest='((\.?[ab][0-9]+|[.-]?(rc|alpha|beta)[0-9]+)?([.-]?post[0-9]+)?([.-]?dev[0-9]+)?)'
   if [[ ${name##*/} == *:* ]]; then tag=${name##*:}; elif [[ $1 != */* ]]; then tag=$1; fi
   found=''
+  repository=${name%":$tag"}
+  case /$repository in
+    */deepjavalibrary/djl-serving) say "$1 is an image of djl, not of vllm" && exit 1 ;;
+    */djl-inference) say "$1 is an image of lmi, not of vllm" && exit 1 ;;
+    */lmsysorg/sglang) say "$1 is an image of sglang, not of vllm" && exit 1 ;;
+    */nvidia/tritonserver) say "$1 is an image of triton, not of vllm" && exit 1 ;;
+    */tensorrt-llm/release) say "$1 is an image of tensorrt-llm, not of vllm" && exit 1 ;;
+    */vllm/vllm-omni) say "$1 is an image of vllm-omni, not of vllm" && exit 1 ;;
+  esac
   if [[ $tag =~ ^($two|$three)$rest($|[^0-9A-Za-z.]) ]]; then
-    found=${BASH_REMATCH[2]}${BASH_REMATCH[3]}${BASH_REMATCH[4]}
+    found=${BASH_REMATCH[2]}${BASH_REMATCH[3]}${BASH_REMATCH[4]//-/}
+    found=${found/alpha/a}
+    found=${found/beta/b}
   fi
+  # A year is a date's.
+  if [[ $found =~ ^(19|20)[0-9][0-9]\. ]]; then found=''; fi
 }
 
 drop_service_variables
@@ -221,7 +248,7 @@ case "${1-}" in
     ;;
   --check)
     printf 'compiled for %s\n' 'vllm 0.28.0'
-    check_image
+    check_image aloud
     ;;
   *)
     printf 'serve.sh: unknown argument %q; there are --print and --check\n' "$1" >&2

@@ -1,0 +1,47 @@
+"""Which engine a command line starts, and where its own words begin.
+
+["python3.11", "-m", "sglang.launch_server", "--tp", "2"] -> Called("sglang", 3, positionals 0)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from servec.ir.serve import Call, Serve
+
+PYTHON = re.compile(r"python[0-9.]*\Z")
+
+
+class Called(NamedTuple):
+    """How many words the program has, and how many bare words may follow."""
+
+    words: int
+    positionals: int
+
+
+def called(argv: Sequence[str], serve: Serve) -> Called | None:
+    """How an engine is called by a command line, or None where it is not. One that begins with a
+    flag is taken for the program's own words."""
+    if argv and argv[0].startswith("-"):
+        return Called(0, 1)
+    found = [
+        Called(len(call.program), 0 if call.model else 1)
+        for call in _calls(serve)
+        if _begins(argv, [word.value for word in call.program])
+    ]
+    return max(found, default=None)
+
+
+def _calls(serve: Serve) -> Iterator[Call]:
+    yield from serve.calls
+    yield from serve.known_calls
+
+
+def _begins(argv: Sequence[str], program: list[str]) -> bool:
+    if len(argv) < len(program):
+        return False
+    first = argv[0].rpartition("/")[2]
+    is_python = PYTHON.match(first) and PYTHON.match(program[0])
+    return bool(first == program[0] or is_python) and list(argv[1 : len(program)]) == program[1:]

@@ -1,0 +1,261 @@
+"""A command line as an engine's own parser reads it, as far as the catalogue of its releases tells.
+
+    --tp 2 --enable-lora --max-model-len 8k
+      -> Use(--tp-size, ("2",), abbreviated), Use(--enable-lora), Use(--max-model-len, ("8k",))
+    --tpp 2 -> Fault(UNKNOWN, "--tpp")
+
+The rules are those of argparse (Python 3.11, `ArgumentParser._parse_optional` and
+`_get_option_tuples`); what an engine's parser does beyond them is data of its manifest.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from servec.catalog.released import ReleasedAt
+from servec.ir.facts import Flag
+
+HOLE = "\0"
+"""Stands in a word for a part that is not known, as a variable of a shell."""
+NEGATIVE_NUMBER = re.compile(r"-\d+\Z|-\d*\.\d+\Z")
+
+
+class Syntax(NamedTuple):
+    """What a parser takes beside exact names: unique beginnings, `_` for `-`, and keys of a JSON
+    value behind a dot; `positionals` is how many bare words it takes, None any number."""
+
+    abbreviations: bool = False
+    underscores: bool = False
+    dotted: bool = False
+    positionals: int = 0
+
+
+class Use(NamedTuple):
+    """A flag as it is used. `place` is the word's place; `key` is what stood behind a dot."""
+
+    place: int
+    word: str
+    flag: Flag
+    spelling: str
+    values: tuple[str, ...]
+    key: str = ""
+    abbreviated: bool = False
+
+    @property
+    def negated(self) -> bool:
+        return self.spelling in self.flag.negatives
+
+
+class Kind(enum.Enum):
+    """What is wrong with a word."""
+
+    UNKNOWN = "unknown"
+    AMBIGUOUS = "ambiguous"
+    STRAY = "stray"
+    COUNT = "count"
+
+
+class Fault(NamedTuple):
+    """A word that the parser refuses; `others` are the flags that it could have meant."""
+
+    kind: Kind
+    place: int
+    word: str
+    others: tuple[str, ...] = ()
+    wanted: str = ""
+
+
+class Reading(NamedTuple):
+    uses: tuple[Use, ...]
+    faults: tuple[Fault, ...]
+
+
+def read_words(words: Sequence[str], here: ReleasedAt, syntax: Syntax) -> Reading:
+    """Read the words behind the program."""
+    return _Reader(words, here, syntax).read()
+
+
+class _Found(NamedTuple):
+    """What an option's word means: the flag, its full spelling, a value tied to it, a key."""
+
+    flag: Flag
+    spelling: str
+    tied: str | None
+    key: str
+    abbreviated: bool = False
+
+
+class _Reader:
+    def __init__(self, words: Sequence[str], here: ReleasedAt, syntax: Syntax) -> None:
+        self.words = words
+        self.options = here.flags | here.negatives
+        self.syntax = syntax
+        self.uses: list[Use] = []
+        self.faults: list[Fault] = []
+
+    def read(self) -> Reading:
+        place, bare = 0, 0
+        while place < len(self.words):
+            word = self.words[place]
+            if not self._is_option(word):
+                bare += HOLE not in word
+                if bare > self.syntax.positionals and HOLE not in word:
+                    self.faults.append(Fault(Kind.STRAY, place, word))
+                place += 1
+                continue
+            found = self._find(word, place)
+            place += 1
+            if isinstance(found, _Found):
+                place = self._take(found, place)
+            elif found is None:
+                # An unknown option's values are stray words of no interest.
+                while place < len(self.words) and not self._is_option(self.words[place]):
+                    place += 1
+        return Reading(tuple(self.uses), tuple(self.faults))
+
+    def _is_option(self, word: str) -> bool:
+        if not word.startswith("-") or word in ("-", "--"):
+            return False
+        if word in self.options:
+            return True
+        if NEGATIVE_NUMBER.match(word):
+            return False
+        return " " not in word or "=" in word
+
+    def _find(self, word: str, place: int) -> _Found | None:
+        head, equals, value = word.partition("=")
+        if HOLE in head:
+            return None
+        tied = value if equals else None
+        name, key = self._name(head)
+        if word in self.options:
+            return _Found(self.options[word], word, None, "")
+        if name in self.options:
+            return _Found(self.options[name], name, tied, key)
+        matches = self._beginnings(name) if self.syntax.abbreviations else []
+        if len(matches) == 1:
+            return _Found(self.options[matches[0]], matches[0], tied, key, abbreviated=True)
+        short = self.options.get(word[:2])
+        if short is not None and not word.startswith("--"):
+            return _Found(short, word[:2], word[2:], "")
+        if matches:
+            self.faults.append(Fault(Kind.AMBIGUOUS, place, word, tuple(matches)))
+        else:
+            self.faults.append(Fault(Kind.UNKNOWN, place, name))
+        return None
+
+    def _name(self, head: str) -> tuple[str, str]:
+        """The option's name as the parser compares it, and the key behind the first dot."""
+        name, dot, key = head.partition(".") if self.syntax.dotted else (head, "", "")
+        if self.syntax.underscores and name.startswith("--"):
+            name = "--" + name[2:].replace("_", "-")
+        return name, key if dot else ""
+
+    def _beginnings(self, name: str) -> list[str]:
+        """Options that begin with a word; spellings of one flag are as many as they are."""
+        if not name.startswith("--"):
+            return []
+        return sorted(option for option in self.options if option.startswith(name))
+
+    def _take(self, found: _Found, place: int) -> int:
+        """The values that follow a flag; the place behind them."""
+        first = place - 1
+        flag = found.flag
+        values: list[str] = [] if found.tied is None else [found.tied]
+        least, most = _counts(flag) if flag.takes_value or found.key else (0, 0)
+        if found.key and flag.takes_value:
+            least, most = 1, 1
+        if found.tied is None:
+            while (
+                place < len(self.words)
+                and len(values) < most
+                and not self._is_option(self.words[place])
+            ):
+                values.append(self.words[place])
+                place += 1
+        if not least <= len(values) <= most:
+            wanted = "no value" if most == 0 else ("a value" if most == 1 else f"{least} values")
+            self.faults.append(Fault(Kind.COUNT, first, self.words[first], (flag.name,), wanted))
+        else:
+            word = self.words[first]
+            use = Use(
+                first, word, flag, found.spelling, tuple(values), found.key, found.abbreviated
+            )
+            self.uses.append(use)
+        return place
+
+
+MANY = 1 << 20
+
+
+def _counts(flag: Flag) -> tuple[int, int]:
+    """How many values a flag takes: at least and at most."""
+    match flag.nargs:
+        case None:
+            return 1, 1
+        case "?":
+            return 0, 1
+        case "*":
+            return 0, MANY
+        case "+":
+            return 1, MANY
+        case int(count):
+            return count, count
+        case _:
+            return 0, MANY
+
+
+def value_fault(flag: Flag, value: str) -> str:
+    """What is wrong with a value; empty where nothing is, or nothing is known."""
+    if HOLE in value:
+        return ""
+    if flag.choices:
+        allowed = [str(choice) for choice in flag.choices]
+        if value not in allowed and not (_is_none(value) and "None" in allowed):
+            return f"is one of {', '.join(allowed)}"
+    if flag.type.endswith("?") and _is_none(value):
+        return ""
+    kind = flag.type.rstrip("?")
+    return next(_type_faults(kind, value), "")
+
+
+def _is_none(value: str) -> bool:
+    return value in ("None", "")
+
+
+def _type_faults(kind: str, value: str) -> Iterator[str]:
+    """By the parser's type of a value; types that say nothing about it are left alone."""
+    if kind == "int" and not _reads(int, value):
+        yield "is a whole number"
+    elif kind == "float" and not _reads(float, value):
+        yield "is a number"
+    elif kind == "human_readable_int" and not HUMAN.match(value):
+        yield "is a whole number, or one with k, m, g, t or K, M, G, T"
+    elif kind == "human_readable_int_or_auto" and not (HUMAN.match(value) or value == "auto"):
+        yield "is a whole number, one with k or K and the like, or auto"
+    elif (kind == "json" or kind.startswith("json:")) and not _is_json(value):
+        yield "is JSON"
+
+
+HUMAN = re.compile(r"-?\d+\Z|\d+(\.\d+)?[kmgtKMGT]\Z")
+
+
+def _reads(as_type: type[int] | type[float], value: str) -> bool:
+    try:
+        as_type(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_json(value: str) -> bool:
+    import json
+
+    try:
+        json.loads(value)
+    except ValueError:
+        return False
+    return True

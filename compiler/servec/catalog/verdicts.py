@@ -1,0 +1,377 @@
+"""What an engine's version says of a command line -> verdicts, each at a word.
+
+    vllm 0.10.0, --nnodes 2 --tool-call-parser openai
+      -> SV0615 at 0: vllm 0.10.0 has no flag `--nnodes`; it is there since 0.11.1
+         SV0621 at 3: vllm 0.10.0 knows no parser of tool calls `openai`
+
+Between two releases that were read, a verdict holds where both say so. An unknown version makes
+notes of all; one newer than the catalogue, or read without its parser, warnings of errors.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from packaging.version import Version
+
+from servec.catalog.command_line import (
+    HOLE,
+    Fault,
+    Kind,
+    Reading,
+    Syntax,
+    Use,
+    read_words,
+    value_fault,
+)
+from servec.catalog.versions import holds
+from servec.diag import codes
+from servec.diag.findings import Code, Finding, Places, Severity
+from servec.diag.suggest import nearest
+from servec.source.located import List, Node, Plain, Span, plain
+
+if TYPE_CHECKING:
+    from servec.catalog.released import Released, ReleasedAt
+    from servec.ir.serve import Contradiction, Serve
+
+REGISTRIES = {
+    "methods": "method of speculative decoding",
+    "tool_call_parsers": "parser of tool calls",
+    "reasoning_parsers": "parser of reasoning",
+    "quantization": "quantization",
+}
+
+
+class Verdict(NamedTuple):
+    """A finding at a word of a command line, before it has a place in a source."""
+
+    code: Code
+    place: int
+    arguments: tuple[tuple[str, object], ...]
+    suggestion: str | None = None
+    severity: Severity | None = None
+
+    def at(self, span: Span | None, also: Places = ()) -> Finding:
+        """The finding at a place."""
+        severity = self.severity or self.code.severity
+        return Finding(self.code, severity, span, self.arguments, also, self.suggestion)
+
+
+def judge(
+    words: Sequence[str],
+    serve: Serve,
+    engine: str,
+    released: Released,
+    version: Version | None,
+    positionals: int = 0,
+    at_start: Severity = Severity.WARNING,
+) -> list[Verdict]:
+    """Verdicts about the words behind a program. `at_start` is the severity of what the parser
+    accepts and the server refuses when it starts."""
+    rules = serve.syntax
+    syntax = Syntax(
+        abbreviations=released.abbreviations,
+        underscores=bool(rules and rules.underscores and rules.underscores.value),
+        dotted=bool(rules and rules.dotted and rules.dotted.value),
+        positionals=positionals,
+    )
+    told = [
+        list(_Judge(words, serve, engine, released, version, here, syntax, at_start).verdicts())
+        for here in released.around(version)
+    ]
+    agreed = [
+        verdict
+        for verdict in told[0]
+        if all(any(_same(verdict, other) for other in others) for others in told[1:])
+    ]
+    return [_softened(verdict, released, version) for verdict in agreed]
+
+
+def _same(one: Verdict, other: Verdict) -> bool:
+    return (one.code, one.place) == (other.code, other.place)
+
+
+def _softened(verdict: Verdict, released: Released, version: Version | None) -> Verdict:
+    own = verdict.severity or verdict.code.severity
+    if version is None:
+        own = Severity.NOTE
+    elif not released.covers(version) or not released.was_run(version):
+        own = min(own, Severity.WARNING)
+    return verdict._replace(severity=own)
+
+
+class _Judge:
+    def __init__(
+        self,
+        words: Sequence[str],
+        serve: Serve,
+        engine: str,
+        released: Released,
+        version: Version | None,
+        here: ReleasedAt,
+        syntax: Syntax,
+        at_start: Severity,
+    ) -> None:
+        self.at_start = at_start
+        self.words = words
+        self.serve = serve
+        self.engine = engine
+        self.released = released
+        self.version = version
+        self.here = here
+        self.reading: Reading = read_words(words, here, syntax)
+        self.given = dict(_given(self.reading))
+
+    def verdicts(self) -> Iterator[Verdict]:
+        for fault in self.reading.faults:
+            yield self.fault(fault)
+        seen: set[str] = set()
+        for use in self.reading.uses:
+            yield from self.use(use)
+            if use.flag.kind != "append" and not use.key and use.flag.name in seen:
+                yield self.verdict(codes.GIVEN_TWICE, use.place, flag=use.flag.name)
+            seen.add(use.flag.name)
+        yield from self.registered()
+        for rule in self.serve.contradictions:
+            if holds(rule, self.version):
+                yield from self.contradiction(rule)
+
+    def verdict(
+        self, code: Code, place: int, suggestion: str | None = None, **arguments: object
+    ) -> Verdict:
+        shown = str(self.version) if self.version else "of unknown version"
+        named = {"engine": self.engine, "version": shown, **arguments}
+        return Verdict(code, place, tuple(named.items()), suggestion)
+
+    def fault(self, fault: Fault) -> Verdict:
+        match fault.kind:
+            case Kind.UNKNOWN:
+                return self.unknown(fault)
+            case Kind.AMBIGUOUS:
+                others = " or ".join(f"`{other}`" for other in fault.others)
+                word = fault.word.partition("=")[0]
+                return self.verdict(codes.AMBIGUOUS_FLAG, fault.place, word=word, others=others)
+            case Kind.STRAY:
+                return self.verdict(codes.STRAY_WORD, fault.place, word=fault.word)
+            case Kind.COUNT:
+                return self.verdict(
+                    codes.BAD_FLAG_VALUE,
+                    fault.place,
+                    flag=fault.others[0],
+                    wanted=f"wants {fault.wanted}",
+                    value=_shown(fault.word.partition("=")[2]) or "none",
+                    advice="",
+                )
+
+    def unknown(self, fault: Fault) -> Verdict:
+        history = history_of(self.released, _has_flag(fault.word))
+        near = None if history else nearest(fault.word, self.here.flags | self.here.negatives)
+        advice = "" if near else ("take it out, or take another version" if history else "")
+        return self.verdict(
+            codes.UNKNOWN_FLAG, fault.place, near, flag=fault.word, history=history, advice=advice
+        )
+
+    def use(self, use: Use) -> Iterator[Verdict]:
+        if use.abbreviated:
+            word = use.word.partition("=")[0]
+            yield self.verdict(codes.CUT_SHORT, use.place, word=word, flag=use.spelling)
+        if use.flag.removed or use.flag.deprecated:
+            told = use.flag.removed or use.flag.deprecated
+            advice = told if told not in ("deprecated", "removed") else ""
+            if use.flag.removed:
+                yield self.verdict(
+                    codes.UNKNOWN_FLAG,
+                    use.place,
+                    flag=use.flag.name,
+                    history=": it was removed",
+                    advice=advice,
+                )
+            else:
+                yield self.verdict(codes.DEPRECATED, use.place, flag=use.flag.name, advice=advice)
+        if use.flag.takes_value:
+            yield from self.values(use)
+
+    def values(self, use: Use) -> Iterator[Verdict]:
+        kind = use.flag.type.rstrip("?").partition(":")[2]
+        knob = knob_of(use.flag.name)
+        named = {item.key.value: item.value.value for item in self.serve.configs}
+        known = self.here.configs.get(named.get(knob, kind), frozenset())
+        if use.key:
+            yield from self.key(use, use.key.partition(".")[0], known)
+            return
+        for value in use.values:
+            wanted = value_fault(use.flag, value)
+            if wanted:
+                allowed = [str(choice) for choice in use.flag.choices]
+                yield self.verdict(
+                    codes.BAD_FLAG_VALUE,
+                    use.place,
+                    nearest(value, allowed),
+                    flag=use.flag.name,
+                    wanted=wanted,
+                    value=_shown(value),
+                    advice="",
+                )
+            elif known:
+                for key in _keys(value):
+                    yield from self.key(use, key, known)
+
+    def key(self, use: Use, key: str, known: frozenset[str]) -> Iterator[Verdict]:
+        name = key.rstrip("+").replace("-", "_")
+        if known and name not in known:
+            yield self.verdict(
+                codes.UNKNOWN_NAME,
+                use.place,
+                nearest(name, known),
+                what=f"key of `{use.flag.name}`",
+                name=name,
+                history="",
+                advice="",
+            )
+
+    def registered(self) -> Iterator[Verdict]:
+        """Values that have to be names of a registry of the release."""
+        for item in self.serve.registries:
+            knob, _, key = item.key.value.partition(".")
+            names = self.here.names(item.value.of.value)
+            use = next((use for use in self.reading.uses if knob_of(use.flag.name) == knob), None)
+            value = self.given.get(item.key.value if key else knob)
+            other = item.value.unless
+            if use is None or not names or not isinstance(value, str) or HOLE in value:
+                continue
+            if value not in names and not (other and other.value in self.given):
+                is_open = item.value.open is not None and item.value.open.value
+                yield self.verdict(
+                    codes.UNKNOWN_NAME,
+                    use.place,
+                    nearest(value, names),
+                    what=REGISTRIES[item.value.of.value],
+                    name=value,
+                    history=history_of(self.released, _has_name(item.value.of.value, value)),
+                    advice="",
+                )._replace(severity=Severity.WARNING if is_open else self.at_start)
+
+    def contradiction(self, rule: Contradiction) -> Iterator[Verdict]:
+        for knob, entry in rule.when.entries.items():
+            if not _meets(self.given.get(knob), entry.value, given=knob in self.given):
+                return
+        if rule.less:
+            first, second = (_number(self.given.get(item.value)) for item in rule.less)
+            if first is None or second is None or first >= second:
+                return
+        knobs = [*rule.when.entries, *(item.value for item in rule.less)]
+        places = [use.place for use in self.reading.uses if knob_of(use.flag.name) in _roots(knobs)]
+        one, _, other = rule.says.value.partition(", but ")
+        yield self.verdict(
+            codes.CONTRADICTION,
+            min(places, default=0),
+            one=one,
+            other=other,
+            advice=rule.advice.value,
+        )
+
+
+def unknown_variable(
+    name: str, prefix: str, engine: str, released: Released, version: Version | None
+) -> Verdict | None:
+    """A verdict about a name in the environment that begins as the engine's own do and that the
+    version does not read; None where it reads it, or its names were not read."""
+    around = [here.variables for here in released.around(version)]
+    known = frozenset().union(*around)
+    if not name.startswith(prefix) or name in known or not all(around):
+        return None
+    history = history_of(released, lambda here: name in here.variables)
+    shown = str(version) if version else "of unknown version"
+    arguments = {"engine": engine, "version": shown, "name": name, "history": history}
+    advice = {"advice": "take it out" if history else ""}
+    return Verdict(
+        codes.UNKNOWN_VARIABLE,
+        0,
+        tuple((arguments | advice).items()),
+        None if history else nearest(name, known),
+        None if version else Severity.NOTE,
+    )
+
+
+def knob_of(flag: str) -> str:
+    """The parameter that a flag is."""
+    return flag.lstrip("-").replace("-", "_")
+
+
+def _roots(knobs: list[str]) -> set[str]:
+    return {knob.partition(".")[0] for knob in knobs}
+
+
+def _given(reading: Reading) -> Iterator[tuple[str, Plain]]:
+    """Parameters with their values; keys of JSON values too, behind a dot."""
+    for use in reading.uses:
+        knob = knob_of(use.flag.name)
+        if not use.flag.takes_value:
+            yield knob, not use.negated
+        elif use.key:
+            yield f"{knob}.{use.key}", use.values[0]
+            yield knob, ""
+        else:
+            yield knob, use.values[0] if len(use.values) == 1 else list(use.values)
+            for key, value in _parsed(use.values[0]).items() if use.values else ():
+                yield f"{knob}.{key}", value
+
+
+def _parsed(value: str) -> dict[str, Any]:
+    if not value.startswith("{"):
+        return {}
+    try:
+        found = json.loads(value)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _keys(value: str) -> list[str]:
+    return list(_parsed(value))
+
+
+def _meets(value: Plain, wanted: Node, *, given: bool) -> bool:
+    if isinstance(value, str) and HOLE in value:
+        return False
+    if isinstance(wanted, List):
+        return any(_meets(value, item, given=given) for item in wanted.items)
+    said = plain(wanted)
+    if said is None:
+        return not given
+    if said == "*":
+        return given
+    return given and (value == said or str(value) == str(said))
+
+
+def _number(value: Plain) -> float | None:
+    try:
+        return float(value) if isinstance(value, str | int | float) else None
+    except ValueError:
+        return None
+
+
+def _has_flag(word: str) -> Callable[[ReleasedAt], bool]:
+    return lambda here: word in here.flags or word in here.negatives
+
+
+def _has_name(registry: str, name: str) -> Callable[[ReleasedAt], bool]:
+    return lambda here: name in here.names(registry)
+
+
+def history_of(released: Released, has: Callable[[ReleasedAt], bool]) -> str:
+    """When something was there, as the end of a message; empty where it never was."""
+    since, until = released.span_of(has)
+    if since and until:
+        return f"; it was there from {since} to {until}"
+    if since:
+        return f"; it is there since {since}"
+    return f"; it was there until {until}" if until else ""
+
+
+def _shown(value: str) -> str:
+    if not value:
+        return ""
+    return f"`{value}`" if len(value) <= 60 else f"`{value[:57]}...`"

@@ -1,0 +1,1 @@
+"""Engine command lines in other people's files: found, never run, held against the catalogue."""

@@ -1,0 +1,122 @@
+"""Found command lines -> findings: which engine, which version, what it says of the words.
+
+deploy.yaml: image vllm/vllm-openai:v0.10.0, args [--nnodes, "2"]
+  -> SV0615 at deploy.yaml:9:14: vllm 0.10.0 has no flag `--nnodes`; it is there since 0.11.1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from packaging.version import Version
+
+from servec.catalog.calls import called
+from servec.catalog.catalog import Catalog
+from servec.catalog.engines import Engine
+from servec.catalog.released import Released
+from servec.catalog.verdicts import judge, unknown_variable
+from servec.diag.findings import Findings
+from servec.lint.find import Found, find
+from servec.lint.shell import Word
+from servec.source.located import Span
+
+
+class _Line(NamedTuple):
+    """An engine's own words, and what the program before them lets follow."""
+
+    engine: Engine
+    words: tuple[Word, ...]
+    positionals: int
+    image: str
+
+
+class Linter:
+    """Holds files against the catalogue; engines are looked for once."""
+
+    def __init__(self, catalog: Catalog, version: Version | None = None) -> None:
+        self.catalog = catalog
+        self.version = version
+        names = catalog.engine_names
+        found = {name: catalog.engine(name) for name in names}
+        self.engines = [engine for engine in found.values() if engine is not None]
+        self.marks = sorted(set(self._marks()))
+
+    def _marks(self) -> Iterator[str]:
+        """What a text has that holds a command line of an engine: its program, or its image."""
+        for engine in self.engines:
+            for call in (*engine.serve.calls, *engine.serve.known_calls):
+                yield max((word.value for word in call.program), key=len)
+        for place, _ in self.catalog.images.others(""):
+            yield place
+
+    def lint(self, path: str, text: str, findings: Findings) -> int:
+        """Findings about one file; how many command lines it has."""
+        if not any(mark in text for mark in self.marks):
+            return 0
+        count = 0
+        for found in find(path, text):
+            for line in self._lines(found):
+                count += 1
+                self._judge(path, line, found, findings)
+        return count
+
+    def _lines(self, found: Found) -> Iterator[_Line]:
+        """The engine that a command starts: its program may stand behind others, as `exec` and
+        `docker run IMAGE` do; a container's words may leave it out."""
+        words = found.words
+        texts = [word.text for word in words]
+        for start in range(len(words)):
+            for known in self.engines:
+                call = called(texts[start:], known.serve) if not _is_flag(texts[start]) else None
+                if call is not None:
+                    image = found.image or self._image_among(texts[:start])
+                    rest = words[start + call.words :]
+                    yield _Line(known, rest, call.positionals, image)
+                    return
+        image = found.image or self._image_among(texts)
+        name = self.catalog.images.engine_of(image) if image else None
+        engine = self.catalog.engine(name) if name else None
+        if engine is not None and words:
+            first = texts.index(image) + 1 if image in texts else 0
+            if first < len(words) and any(_is_flag(text) for text in texts[first:]):
+                yield _Line(engine, words[first:], 1, image)
+
+    def _image_among(self, texts: Sequence[str]) -> str:
+        return next((text for text in texts if self.catalog.images.engine_of(text)), "")
+
+    def _judge(self, path: str, line: _Line, found: Found, findings: Findings) -> None:
+        engine, released = line.engine, self.catalog.released(line.engine.name)
+        if released is None:
+            return
+        version = self.version
+        if version is None and line.image:
+            version = self.catalog.version_in(engine.name, line.image).version
+        texts = [word.text for word in line.words]
+        for verdict in judge(texts, engine.serve, engine.name, released, version, line.positionals):
+            word = line.words[verdict.place] if verdict.place < len(line.words) else None
+            findings.put(verdict.at(_span(path, word)))
+        self._variables(path, engine, released, version, found, findings)
+
+    def _variables(
+        self,
+        path: str,
+        engine: Engine,
+        released: Released,
+        version: Version | None,
+        found: Found,
+        findings: Findings,
+    ) -> None:
+        for word in found.variables:
+            prefix = engine.manifest.env_var_prefix.value
+            verdict = unknown_variable(word.text, prefix, engine.name, released, version)
+            if verdict is not None:
+                findings.put(verdict.at(_span(path, word)))
+
+
+def _is_flag(text: str) -> bool:
+    return text.startswith("-")
+
+
+def _span(path: str, word: Word | None) -> Span:
+    return Span(path, word.line, word.column, word.length) if word else Span(path, 1, 1)

@@ -1,0 +1,186 @@
+"""Files -> engine command lines: in scripts, systemd units, and YAML of Kubernetes or compose.
+
+containers: [{image: "vllm/vllm-openai:v0.10.0", args: [--model, m, --nnodes, "2"]}]
+  -> Found(image, words with their places)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import yaml
+
+from servec.lint.shell import EXPORTS, Command, Word, commands
+
+SHELLS = frozenset(("sh", "bash", "dash", "ash", "zsh"))
+UNIT = re.compile(r"^\[(Service|Container)\]\s*$", re.M)
+EXEC = re.compile(r"^(?:ExecStart|Exec)=[-@:+!]*", re.M)
+KINDS = re.compile(r"^(apiVersion|kind|services|containers|spec|image)\s*:", re.M)
+SUFFIXES = (".yaml", ".yml", ".json", ".sh", ".bash", ".service", ".container")
+
+
+class Found(NamedTuple):
+    """Words that may be an engine's command line, the image that they run in where one is named
+    beside them, and the names of variables that are set for them."""
+
+    words: tuple[Word, ...]
+    image: str
+    variables: tuple[Word, ...]
+
+
+def find(path: str, text: str) -> Iterator[Found]:
+    """Every command line of a file; text that is broken gives none."""
+    if path.endswith((".yaml", ".yml", ".json")) or (path == "-" and KINDS.search(text)):
+        yield from _in_yaml(text)
+    elif UNIT.search(text):
+        yield from _in_unit(text)
+    else:
+        yield from _in_script(text, 1, 1)
+
+
+def _in_script(
+    text: str, line: int, column: int, margin: int = 0, image: str = ""
+) -> Iterator[Found]:
+    exported: list[Word] = []
+    for command in commands(text, line, column, margin):
+        own = [_name(word) for word in command.assignments]
+        if not command.words or _exports(command):
+            exported += own
+        else:
+            yield Found(command.words, image, (*exported, *own))
+
+
+def _exports(command: Command) -> bool:
+    return bool(command.words) and command.words[0].text in EXPORTS
+
+
+def _name(word: Word) -> Word:
+    name = word.text.partition("=")[0]
+    return word._replace(text=name, length=len(name))
+
+
+def _in_unit(text: str) -> Iterator[Found]:
+    image = next(iter(re.findall(r"^Image=(\S+)", text, re.M)), "")
+    names = [
+        Word(found[1], *_place(text, found.start(1)), len(found[1]))
+        for found in re.finditer(r"^Environment=[\"']?([A-Za-z_][A-Za-z0-9_]*)=", text, re.M)
+    ]
+    for found in EXEC.finditer(text):
+        end = found.end()
+        while (end := text.find("\n", end)) >= 0 and text[end - 1] == "\\":
+            end += 1
+        script = text[found.end() : end if end >= 0 else len(text)]
+        for command in commands(script, *_place(text, found.end())):
+            yield Found(command.words, image, tuple(names))
+
+
+def _place(text: str, at: int) -> tuple[int, int]:
+    return text.count("\n", 0, at) + 1, at - (text.rfind("\n", 0, at) + 1) + 1
+
+
+# --- YAML ----------------------------------------------------------------------------------------
+
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def _in_yaml(text: str) -> Iterator[Found]:
+    try:
+        for document in yaml.compose_all(text, Loader=LOADER):
+            if document is not None:
+                yield from _in_node(document, text, set())
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return
+
+
+def _in_node(node: yaml.Node, text: str, seen: set[int]) -> Iterator[Found]:
+    if id(node) in seen:  # an alias of what is being walked
+        return
+    if isinstance(node, yaml.MappingNode):
+        keys = {key.value: value for key, value in node.value if isinstance(key, yaml.ScalarNode)}
+        yield from _container(keys, text)
+        for key, value in keys.items():
+            if key not in ("command", "args", "entrypoint"):
+                yield from _in_node(value, text, seen | {id(node)})
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _in_node(item, text, seen | {id(node)})
+    elif isinstance(node, yaml.ScalarNode) and ("\n" in node.value or " " in node.value):
+        yield from _in_scalar(node, text, "")
+
+
+def _container(keys: dict[str, yaml.Node], text: str) -> Iterator[Found]:
+    """A container's words: `entrypoint`, `command` and `args`, in that order."""
+    image = keys["image"].value if isinstance(keys.get("image"), yaml.ScalarNode) else ""
+    parts = [keys[key] for key in ("entrypoint", "command", "args") if key in keys]
+    if not parts:
+        return
+    words: list[Word] = []
+    for part in parts:
+        if isinstance(part, yaml.SequenceNode):
+            words += [_word(item) for item in part.value if isinstance(item, yaml.ScalarNode)]
+        elif isinstance(part, yaml.ScalarNode):
+            for command in commands(part.value, *_begin(part, text)):
+                words += command.words
+    variables = tuple(_variables(keys.get("env") or keys.get("environment")))
+    script = _script(words, parts)
+    if script is None:
+        yield Found(tuple(words), image, variables)
+        return
+    for found in _in_scalar(script, text, image):
+        yield found._replace(variables=(*variables, *found.variables))
+
+
+def _script(words: list[Word], parts: list[yaml.Node]) -> yaml.ScalarNode | None:
+    """The script of `bash -c SCRIPT`, or None where no shell is called."""
+    if not words or words[0].text.rpartition("/")[2] not in SHELLS:
+        return None
+    nodes = [
+        item
+        for part in parts
+        if isinstance(part, yaml.SequenceNode)
+        for item in part.value
+        if isinstance(item, yaml.ScalarNode)
+    ]
+    flags = [place for place, item in enumerate(nodes) if re.match(r"-[a-z]*c\Z", item.value)]
+    return nodes[flags[0] + 1] if flags and flags[0] + 1 < len(nodes) else None
+
+
+def _in_scalar(node: yaml.ScalarNode, text: str, image: str) -> Iterator[Found]:
+    yield from _in_script(node.value, *_begin(node, text), image)
+
+
+def _begin(node: yaml.ScalarNode, text: str) -> tuple[int, int, int]:
+    """Where a scalar's own first character is: behind a quote, or on the line below `|`; and how
+    far its further lines are indented."""
+    line, column = node.start_mark.line + 1, node.start_mark.column + 1
+    if node.style in ("|", ">"):
+        lines = text.splitlines()
+        below = next((item for item in lines[line:] if item.strip()), "")
+        margin = len(below) - len(below.lstrip())
+        return line + 1, margin + 1, margin
+    return line, column + (1 if node.style in ("'", '"') else 0), 0
+
+
+def _word(node: yaml.ScalarNode) -> Word:
+    mark, end = node.start_mark, node.end_mark
+    length = end.column - mark.column if end.line == mark.line else 1
+    value = re.sub(r"\$\([A-Za-z_][A-Za-z0-9_]*\)|\$\{[^}]*\}", "\0", node.value)
+    return Word(value, mark.line + 1, mark.column + 1, max(length, 1))
+
+
+def _variables(node: yaml.Node | None) -> Iterator[Word]:
+    if isinstance(node, yaml.MappingNode):
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                yield _word(key)
+    for item in node.value if isinstance(node, yaml.SequenceNode) else ():
+        if isinstance(item, yaml.ScalarNode):
+            word = _word(item)
+            yield word._replace(text=word.text.partition("=")[0])
+        elif isinstance(item, yaml.MappingNode):
+            for key, value in item.value:
+                is_name = isinstance(key, yaml.ScalarNode) and key.value == "name"
+                if is_name and isinstance(value, yaml.ScalarNode):
+                    yield _word(value)

@@ -1,0 +1,107 @@
+"""gate, the flags: every word of a plan's command against what the engine's version accepts.
+
+overrides: {nnodes: 2} with vllm 0.10.0 -> SV0615 at `nnodes`: there is since 0.11.1
+env: {VLLM_USE_V2: "1"}                 -> SV0620 at the name
+"""
+
+from __future__ import annotations
+
+from servec.catalog.catalog import Catalog
+from servec.catalog.released import Released
+from servec.catalog.verdicts import judge, unknown_variable
+from servec.diag import codes
+from servec.diag.findings import Findings, Severity
+from servec.ir.launch import Words
+from servec.ir.plan import Plan
+from servec.source.located import Broken, Span
+from servec.strategy.command import command, word_of
+
+RULES = {codes.ADAPTERS: "`adapters:`", codes.NO_ALGORITHM: "`speculative:`"}
+"""Whose flags need no verdict where a finding has told of what they come from."""
+
+
+def flags(plan: Plan, catalog: Catalog, findings: Findings) -> None:
+    """Findings about what the version does not accept, each at the value that says it."""
+    subject = plan.subject
+    released = catalog.released(subject.engine.name)
+    if released is None or subject.told is not None or subject.model.checkpoint is None:
+        return
+    _age(plan, released, findings)
+    engine = subject.engine.at(subject.version.version)
+    if engine.call is None:
+        return
+    groups = list(command(plan, engine))
+    told = {finding.span for finding in findings if finding.severity is Severity.ERROR}
+    spoken = {RULES[finding.code] for finding in findings if finding.code in RULES}
+    words: list[str] = []
+    owners: list[Words] = []
+    for group in groups[1:]:  # the program's own words come first
+        words += group.words
+        owners += [group] * len(group.words)
+    for verdict in judge(
+        words,
+        engine.serve,
+        engine.manifest.engine.value,
+        released,
+        subject.version.version,
+        positionals=0 if engine.call and engine.call.model else 1,
+        at_start=Severity.ERROR,
+    ):
+        owner = owners[verdict.place] if owners else None
+        found = verdict.at(_place(owner, plan))
+        rule = owner.origin.rule if owner else ""
+        if owner and owner.setting and isinstance(owner.setting.value, Broken):
+            continue
+        if found.span not in told and rule not in spoken:  # said once is enough
+            findings.put(found)
+    _renamed(plan, findings)
+    _variables(plan, released, findings)
+
+
+def _place(owner: Words | None, plan: Plan) -> Span:
+    span = owner.origin.span if owner else None
+    return span or plan.subject.model.name.span
+
+
+def _age(plan: Plan, released: Released, findings: Findings) -> None:
+    """A version newer than all that was read: what is accepted is guessed from the newest."""
+    version, model = plan.subject.version.version, plan.subject.model
+    if version is not None and not released.covers(version):
+        place = model.engine_version or model.image or model.name
+        findings.add(
+            codes.CATALOGUE_ENDS,
+            place.span,
+            engine=plan.subject.engine.name,
+            version=version,
+            release=released.at(version).release,
+        )
+
+
+def _renamed(plan: Plan, findings: Findings) -> None:
+    """Parameters that were written under a name of another version."""
+    written: dict[tuple[Span | None, str], list[str]] = {}
+    for setting in plan.settings:
+        winner = setting.winner
+        if winner.renamed:
+            text = f"`{setting.knob}: {word_of(setting.value)}`"
+            written.setdefault((winner.origin.span, winner.renamed), []).append(text)
+    for (span, text), become in written.items():
+        findings.add(
+            codes.RENAMED,
+            span,
+            written=text,
+            become=" and ".join(become),
+            engine=plan.subject.engine.name,
+            version=plan.subject.version.version or "of unknown version",
+        )
+
+
+def _variables(plan: Plan, released: Released, findings: Findings) -> None:
+    """Names in `env:` that begin as the engine's do and that the version does not read."""
+    subject = plan.subject
+    prefix, name = subject.engine.manifest.env_var_prefix.value, subject.engine.name
+    for item in subject.model.env:
+        version = subject.version.version
+        verdict = unknown_variable(item.key.value, prefix, name, released, version)
+        if verdict is not None:
+            findings.put(verdict.at(item.key.span))
