@@ -26,6 +26,7 @@ FILES = {
     ),
     "accelerators": ["catalogs/accelerators.yaml"],
     "instances": ["catalogs/instances.yaml"],
+    "machine_images": ["catalogs/machine_images.yaml"],
     "images": ["catalogs/images.yaml"],
     "releases": sorted(
         path.relative_to(ROOT).as_posix() for path in ROOT.glob("catalogs/engines/*.yaml")

@@ -35,6 +35,7 @@ KINDS: dict[str, type[Any]] = {
     "manifest": manifest.Manifest,
     "accelerators": knowledge.Accelerators,
     "instances": knowledge.Instances,
+    "machine_images": knowledge.MachineImages,
     "images": knowledge.Images,
     "releases": releases.EngineCatalogue,
 }

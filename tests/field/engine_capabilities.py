@@ -7,6 +7,7 @@ Rows about an engine's contract are computed from the manifests that stand besid
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -17,20 +18,15 @@ import servec
 import yaml
 from packaging.version import Version
 from servec.api import read_manifest, shipped_catalog
+from servec.ir.launch import Launch
+from servec.ir.setting import Rank
 
-from tests.field.project import compile_models, differ, errors
+from tests.field.manifest_changes import CONTRACT, changed
+from tests.field.project import compile_models, differ, errors, same_mapping
 from tests.field.rows import Row
 from tests.wrapper import start, write_wrapper
 
 EXEMPT: dict[str, str] = {}
-CONTRACT = {
-    "engine": "acme",
-    "env_var_prefix": "ACME_",
-    "speculative_decoding": True,
-    "supported_algorithms": ["ngram"],
-    "algorithm_map": {"ngram": "NGRAM"},
-    "hot_reload": False,
-}
 
 
 def check(row: Row) -> list[str]:
@@ -71,10 +67,21 @@ def _resolve_capabilities(row: Row) -> Iterator[str]:
     found = servec.capabilities(row["engine"], manifest=manifest).variables(row["values"])
     yield from differ("resolved", row["resolved"], [list(pair) for pair in found.set])
     yield from differ("skipped", _names(row["skipped"]), [name for name, _ in found.skipped])
+    known, reasons = list(manifest["capability_map"]), dict(found.skipped)
+    for item in row["skipped"]:
+        if not isinstance(item, str):
+            wanted, told = (_companions(text, known) for text in (item[1], reasons.get(item[0])))
+            yield from differ(f"what {item[0]} lacks", wanted, told)
 
 
 def _names(skipped: list[Any]) -> list[str]:
     return [item if isinstance(item, str) else item[0] for item in skipped]
+
+
+def _companions(reason: Any, known: list[str]) -> list[str]:
+    """The capabilities that a reason names, whatever its wording."""
+    words = re.findall(r"\w+", json.dumps(reason))
+    return [name for name in known if name in words]
 
 
 def _lora_companion_defaults(row: Row) -> Iterator[str]:
@@ -82,7 +89,9 @@ def _lora_companion_defaults(row: Row) -> Iterator[str]:
         name: entry[0].lower()
         for name, entry in _manifests(_facts(row))[row["engine"]]["capability_map"].items()
     }
-    user = {suffixes[name]: _number(value) for name, value in row["user"].items()}
+    user: dict[str, Any] = {suffixes[key]: _number(value) for key, value in row["user"].items()}
+    for key, value in user.items():  # a list, as a variable of the environment has it
+        user[key] = value.split(",") if isinstance(value, str) and "," in value else value
     adapters = [{"name": "a", "path": "org/a"}]
     result = _compiled(row["engine"], adapters=adapters, overrides=user)
     yield from errors(result)
@@ -90,6 +99,13 @@ def _lora_companion_defaults(row: Row) -> Iterator[str]:
         found = result.plans[0].setting(suffixes[name])
         text = ",".join(map(str, found.value if isinstance(found.value, list) else [found.value]))
         yield from differ(name, value, text)
+    names = {suffix: name for name, suffix in suffixes.items()}
+    for setting in result.plans[0].settings:
+        winner = setting.winner
+        name = names.get(setting.knob, setting.knob)
+        filled_in = winner.rank is Rank.DERIVED and winner.origin.rule == "`adapters:`"
+        if filled_in and name not in {**row["filled"], **row["user"]}:
+            yield f"{name} is filled in with {json.dumps(setting.value)}, and the row has none"
 
 
 def _dimension_key(row: Row) -> Iterator[str]:
@@ -127,19 +143,37 @@ def _speculative(row: Row) -> Iterator[str]:
     elif "yaml" in row:
         yield from _options(row, result)
     else:
-        words = [word for item in result.launches[0].command for word in item.words]
-        own = [word for word in words if "speculative" in word]
-        start = words.index(own[0]) if own else len(words)
-        yield from differ("arguments", row["args"], words[start : start + len(row["args"]) or None])
+        yield from differ("arguments", row["args"], _said_of_drafts(result.launches[0]))
+
+
+def _said_of_drafts(launch: Launch) -> list[str]:
+    """Every word and variable of a launch that comes from `speculative:`."""
+    rule = "`speculative:`"
+    groups = [
+        item.words for item in launch.command if item.setting and item.origin.rule.startswith(rule)
+    ]
+    told = [f"{item.name}={item.value}" for item in launch.env if item.origin.rule == rule]
+    return [word for words in groups for word in words] + told
+
+
+OPTIONS_FLAGS = ("--config", "--extra_llm_api_options", "--extra_options")
+"""Names of one option."""
 
 
 def _options(row: Row, result: servec.Result) -> Iterator[str]:
     """The file of options, as the artifact has it, and the flag that names it."""
     launch = result.launches[0]
-    flag = next(item.words for item in launch.command if item.file)
-    yield from differ("flag", row["arg"], flag[0])
-    found = yaml.safe_load(result.artifacts[f"m/bash/{launch.files[0].name}"])
-    yield from differ("options", row["yaml"], found)
+    flags = [item for item in launch.command if item.file]
+    if len(flags) != 1 or len(launch.files) != 1:
+        yield f"{len(flags)} options name files, of {len(launch.files)}"
+        return
+    flag, name = flags[0].words[0], launch.files[0].name
+    if row["arg"] not in OPTIONS_FLAGS or flag not in OPTIONS_FLAGS:
+        yield from differ("flag", row["arg"], flag)
+    yield from differ("file", name, flags[0].words[-1].rpartition("/")[2])
+    yield from differ("arguments", list(flags[0].words), _said_of_drafts(launch))
+    found = yaml.safe_load(result.artifacts[f"m/bash/{name}"])
+    yield from same_mapping("options", row["yaml"], found)
 
 
 def _env_to_flag(row: Row) -> Iterator[str]:
@@ -149,10 +183,26 @@ def _env_to_flag(row: Row) -> Iterator[str]:
     with TemporaryDirectory() as folder:
         wrapper = write_wrapper(result, Path(folder))
         without, found = start(wrapper), start(wrapper, **row["env"])
-    yield from differ("arguments", [*without.argv, *row["args"]], found.argv)
-    for value in row["env"].values() if not row["args"] else ():
+    yield from differ("exit code", row.get("exit", 0), found.code)
+    if "args" in row and not row.get("exit"):
+        wanted = _places(without.argv, row["args"])
+        if found.argv not in wanted:
+            yield from differ("arguments", wanted[0], found.argv)
+    for value in row["env"].values() if not row.get("args") else ():
         if value in found.stderr:
             yield f"the value of a variable that is no flag is told: {found.stderr}"
+
+
+def _places(words: list[str], own: list[str]) -> list[list[str]]:
+    """The command with these words at its end, or in the place of the same flag. Where the flag
+    stands already, it must not stand twice."""
+    if not own or own[0] not in words:
+        return [[*words, *own]]
+    first = words.index(own[0])
+    rest = words[first + 1 :]
+    until = next((n for n, word in enumerate(rest) if word.startswith("--")), len(rest))
+    before, after = words[:first], rest[until:]
+    return [[*before, *own, *after], [*before, *after, *own]]
 
 
 def _dspark_defaults(row: Row) -> Iterator[str]:
@@ -177,11 +227,21 @@ def _image_default_ami_driver(row: Row) -> Iterator[str]:
     found = shipped_catalog().images.find(row["engine"], row["image"])
     floor = found[0].driver.value if found and found[0].driver else None
     yield from differ("floor", row["image_min_driver"], floor)
+    named = shipped_catalog().machine_images.get(row["ami"])
+    if named is not None:
+        yield from differ("driver", row["ami_driver"], named.driver.value)
+        extra = {"machine_image": row["ami"]}
+        yield from _starts(row["ok"], row["engine"], row["image"], "1.0", {}, extra)
     yield from _starts(row["ok"], row["engine"], row["image"], row["ami_driver"], {})
 
 
 def _starts(
-    wanted: bool, engine: str, image: str, driver: str, files: dict[str, str]
+    wanted: bool,
+    engine: str,
+    image: str,
+    driver: str,
+    files: dict[str, str],
+    extra: dict[str, str] | None = None,
 ) -> Iterator[str]:
     """Whether the image is said to start on a machine with a driver."""
     machine = f'{{accelerator: H100-80G, gpus: 1, driver: "{driver}"}}'
@@ -194,7 +254,8 @@ def _starts(
         "topology": {"tp": 1},
     }
     result = compile_models(
-        {"m": model}, files={"catalogs/instances.yaml": f"test.machine: {machine}\n", **files}
+        {"m": model | (extra or {})},
+        files={"catalogs/instances.yaml": f"test.machine: {machine}\n", **files},
     )
     yield from errors(result)
     found = all(finding.code.number != "SV0613" for finding in result.findings)
@@ -202,46 +263,18 @@ def _starts(
 
 
 def _schema_reject(row: Row) -> Iterator[str]:
-    for form, changed in CHANGES.items():
-        if row["change"].startswith(form):
-            for manifest in changed():
-                try:
-                    read_manifest(manifest)
-                    valid = True
-                except servec.InvalidManifest:
-                    valid = False
-                yield from differ(f"validity of {manifest}", row["valid"], valid)
-            return
-    yield f"the runner knows no such change: {row['change']}"
+    manifests = changed(row["change"])
+    if not manifests:
+        yield f"the runner knows no such change: {row['change']}"
+    for manifest in manifests or ():
+        try:
+            read_manifest(manifest)
+            valid = True
+        except servec.InvalidManifest:
+            valid = False
+        yield from differ(f"validity of {manifest}", row["valid"], valid)
 
 
-def _with(**keys: Any) -> dict[str, Any]:
-    return {**CONTRACT, **keys}
-
-
-CHANGES = {
-    "drop any one of": lambda: [
-        {key: value for key, value in CONTRACT.items() if key != dropped} for dropped in CONTRACT
-    ],
-    "speculative_decoding or hot_reload as": lambda: [
-        _with(**{key: value})
-        for key in ("speculative_decoding", "hot_reload")
-        for value in ("true", 1, "yes", {})
-    ],
-    "unknown top-level key": lambda: [_with(colour="red")],
-    "supported_algorithms [] with speculative_decoding false": lambda: [
-        _with(speculative_decoding=False, supported_algorithms=[], algorithm_map={})
-    ],
-    "duplicate algorithm": lambda: [_with(supported_algorithms=["ngram", "ngram"])],
-    "since 'v0.8.0'": lambda: [
-        _with(version_features=[{"since": since, "adds": {"supported_algorithms": ["ngram"]}}])
-        for since in ("v0.8.0", "0.8.0rc1")
-    ],
-    "algorithm_map key outside": lambda: [
-        _with(algorithm_map={"ngram": "NGRAM", "mtp": "MTP"}),
-        _with(algorithm_map={}),
-    ],
-}
 CHECKS = {
     "engine_version": _engine_version,
     "effective_algorithms": _effective_algorithms,
@@ -261,16 +294,28 @@ CHECKS = {
 
 
 def _compiled(engine: str, **keys: Any) -> servec.Result:
-    versions = {"vllm": "0.29.0", "sglang": "0.5.15", "tensorrt-llm": "1.2.0"}
     model: dict[str, Any] = {
         "checkpoint": "org/model",
         "engine": engine,
-        "engine_version": versions[engine],
         "hardware": "H100-80G",
         "recipe": "none",
         "topology": {"tp": 1},
     }
+    name = shipped_catalog().aliases.get(engine, engine)
+    if name in VERSIONS:
+        model["engine_version"] = VERSIONS[name]
+    else:
+        images = shipped_catalog().images.by_reference.items()
+        found = [key for key, image in images if image.engine.value == name]
+        model |= {"image": found[0]} if found else {}
+    found_engine = shipped_catalog().engine(engine)
+    if found_engine and found_engine.serve.environment_only and not found_engine.serve.calls:
+        model["targets"] = ["kubernetes"]
     return compile_models({"m": model | keys})
+
+
+VERSIONS = {"vllm": "0.29.0", "sglang": "0.5.15", "tensorrt-llm": "1.2.0"}
+"""The newest that the catalogues of released packages have; of others an image is taken."""
 
 
 def _number(text: str) -> int | str:

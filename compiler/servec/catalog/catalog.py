@@ -59,6 +59,8 @@ class Catalog:
                 _ = self.accelerators
             case "catalogs/instances":
                 _ = self.instances
+            case "catalogs/machine_images":
+                _ = self.machine_images
             case "catalogs/images":
                 _ = self.images
             case stem if stem.startswith(ENGINES):
@@ -153,6 +155,12 @@ class Catalog:
         from servec.ir import knowledge
 
         return self._table("instances", knowledge.Instances)
+
+    @cached_property
+    def machine_images(self) -> dict[str, knowledge.MachineImage]:
+        from servec.ir import knowledge
+
+        return self._table("machine_images", knowledge.MachineImages)
 
     @cached_property
     def images(self) -> ImageTable:

@@ -195,6 +195,9 @@ NO_FORMAT = Code(
     "{accelerator} does not compute in {precision}",
     "take another accelerator, or set the engine's `dtype` to one of: {formats}",
 )
+UNKNOWN_MACHINE_IMAGE = Code(
+    "SV0323", ERROR, "unknown machine image", "unknown machine image `{name}`", "{known}",
+)
 
 # --- 04: layers ----------------------------------------------------------------------------------
 TWO_VALUES = Code(
@@ -270,7 +273,7 @@ VARIABLE_TWICE = Code(
 )
 OLD_DRIVER = Code(
     "SV0613", WARNING, "driver is older than the image needs",
-    "the image needs driver {need} or newer, {instance} comes with {have}", "{advice}",
+    "the image needs driver {need} or newer, {machine} comes with {have}", "{advice}",
 )
 CONTRADICTION = Code(
     "SV0614", ERROR, "settings contradict one another", "{one}, but {other}", "{advice}",

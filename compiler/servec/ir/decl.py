@@ -105,6 +105,7 @@ class Model:
     image: At[str] | None = key(IMAGE, "container image; the engine's version is read from it")
     engine_version: At[str] | None = key(VERSION, "the engine's version, where no image says it")
     hardware: At[str] | None = key(TEXT, "accelerator key, product string or instance type")
+    machine_image: At[str] | None = key(TEXT, "what the machine starts from; it has the driver")
     gpus: At[int] | None = key(GPUS, "GPUs of one node and one replica")
     nodes: At[int] | None = key(GPUS, "nodes of one replica; more than 1 is not lowered yet")
     precision: At[str] | None = key(PRECISION, "of the weights; read from the model's facts")

@@ -132,6 +132,19 @@ class Instance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MachineImage:
+    """What a rented machine is started from: the driver is of the image, not of the machine."""
+
+    name: At[str]
+    span: Span
+    driver: At[str] = key(VERSION, "NVIDIA driver that is installed", required=True)
+    cuda: At[str] | None = key(TEXT, "CUDA version that the driver brings")
+    date: At[str] | None = key(TEXT, "when the facts were last true")
+    note: At[str] | None = key(TEXT, "what else to know")
+    source: Node | None = key(SOURCE, "where the facts are from")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
     """A published container image and what is inside."""
 
@@ -172,6 +185,15 @@ class Instances:
     span: Span
     sources: Node | None = key(SOURCE, "where the facts are from", name="_sources")
     entries: tuple[Item[Instance], ...] = rest(Record(Instance), "an instance type")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineImages:
+    """catalogs/machine_images.yaml."""
+
+    span: Span
+    sources: Node | None = key(SOURCE, "where the facts are from", name="_sources")
+    entries: tuple[Item[MachineImage], ...] = rest(Record(MachineImage), "a machine image")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What one plan is about. `instance` is the machine, where the spec names one; `gpus` is of one
+    """What one plan is about. `instance` is the machine and `machine_image` what it starts from,
+    where the spec names them; `gpus` is of one
     node and one replica, None where the topology decides; `precision` and `recipe` are None where
     the user said `recipe: none`."""
 
@@ -32,6 +33,7 @@ class Subject:
     image: At[str] | None
     accelerator: knowledge.Accelerator
     instance: knowledge.Instance | None
+    machine_image: knowledge.MachineImage | None
     gpus: int | None
     facts: Facts
     model_type: str

@@ -52,6 +52,7 @@ class Binder:
         engine = self.engine(model)
         version = self.version(model, engine) if engine else None
         hardware = self.hardware(model)
+        machine_image = self.machine_image(model)
         facts = self.facts(model)
         found = self.recipe(model, facts) if facts else None
         precision = facts.precision if facts else None
@@ -73,6 +74,7 @@ class Binder:
             image=model.image,
             accelerator=accelerator,
             instance=instance,
+            machine_image=machine_image,
             gpus=gpus,
             facts=facts,
             model_type=MODEL_TYPE_OF[model.type.value if model.type else "chat"],
@@ -175,6 +177,23 @@ class Binder:
             self.catalog.unknown_accelerator(model.hardware)
             return None
         return accelerator, instance, gpus
+
+    def machine_image(self, model: decl.Model) -> knowledge.MachineImage | None:
+        """What the machine starts from, where the spec says it and the catalogue has it."""
+        if model.machine_image is None:
+            return None
+        name, known = model.machine_image.value, self.catalog.machine_images
+        if name not in known:
+            near = nearest(name, known)
+            names = "known machine images: " + ", ".join(known)
+            self.findings.add(
+                codes.UNKNOWN_MACHINE_IMAGE,
+                model.machine_image.span,
+                name=name,
+                known="" if near else f"{names}; add yours to catalogs/machine_images.yaml",
+                suggestion=near,
+            )
+        return known.get(name)
 
     def facts(self, model: decl.Model) -> Facts | None:
         """What is known of the model; None with a finding where its config cannot be used."""

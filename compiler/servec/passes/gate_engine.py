@@ -12,6 +12,7 @@ from servec.catalog.engines import OWN_KNOBS
 from servec.diag import codes
 from servec.diag.findings import Findings, Severity
 from servec.diag.suggest import nearest
+from servec.ir import knowledge
 from servec.ir.plan import Plan
 from servec.ir.serve import SPECULATIVE_WORDS, SpeculativeRules
 from servec.ir.setting import PARAMETER_GROUPS, Rank
@@ -169,22 +170,30 @@ def _told(plan: Plan) -> Iterator[tuple[str, str, Span | None]]:
 
 
 def _driver(plan: Plan, catalog: Catalog, findings: Findings) -> None:
-    """The lowest driver of the image against the one that the machine comes with."""
-    subject = plan.subject
-    instance, image = subject.instance, subject.image
+    """The lowest driver of the image against the one that the machine starts with."""
+    subject, machine = plan.subject, _machine(plan)
+    image = subject.image
     found = catalog.images.find(subject.engine.name, image.value) if image else None
-    if not (image and found and found[0].driver and instance and instance.driver):
+    if not (image and found and found[0].driver and machine and machine.driver):
         return
-    need, have = found[0].driver, instance.driver
+    need, have = found[0].driver, machine.driver
     if Version(have.value) < Version(need.value):
         other = catalog.images.newest_on(found[0].engine.value, have.value)
-        advice = f"take {other}, or a machine image" if other else "take an instance"
+        alone = "take an instance" if machine is subject.instance else "take a machine image"
+        advice = f"take {other}, or a machine image" if other else alone
         findings.add(
             codes.OLD_DRIVER,
             image.span,
             need=need.value,
-            instance=instance.name.value,
+            machine=machine.name.value,
             have=have.value,
             advice=f"{advice} with a newer driver",
             also=(have.span, "its driver"),
         )
+
+
+def _machine(plan: Plan) -> knowledge.Instance | knowledge.MachineImage | None:
+    """What brings the driver: the machine image that is named, else the instance."""
+    model = plan.subject.model
+    said = model.machine_image is not None or model.is_hole("machine_image")
+    return plan.subject.machine_image if said else plan.subject.instance

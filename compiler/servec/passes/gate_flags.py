@@ -13,7 +13,7 @@ from servec.diag import codes
 from servec.diag.findings import Findings, Severity
 from servec.ir.launch import Words
 from servec.ir.plan import Plan
-from servec.source.located import Broken, Span
+from servec.source.located import Span
 from servec.strategy.command import command, word_of
 
 RULES = {codes.ADAPTERS: "`adapters:`", codes.NO_ALGORITHM: "`speculative:`"}
@@ -33,6 +33,11 @@ def flags(plan: Plan, catalog: Catalog, findings: Findings) -> None:
     groups = list(command(plan, engine))
     told = {finding.span for finding in findings if finding.severity is Severity.ERROR}
     spoken = {RULES[finding.code] for finding in findings if finding.code in RULES}
+    unreadable = {
+        (finding.span.file, finding.span.line)
+        for finding in findings
+        if finding.span and finding.code.number.startswith("SV01")
+    }
     words: list[str] = []
     owners: list[Words] = []
     for group in groups[1:]:  # the program's own words come first
@@ -50,7 +55,7 @@ def flags(plan: Plan, catalog: Catalog, findings: Findings) -> None:
         owner = owners[verdict.place] if owners else None
         found = verdict.at(_place(owner, plan))
         rule = owner.origin.rule if owner else ""
-        if owner and owner.setting and isinstance(owner.setting.value, Broken):
+        if found.span and (found.span.file, found.span.line) in unreadable:
             continue
         if found.span not in told and rule not in spoken:  # said once is enough
             findings.put(found)

@@ -1,0 +1,185 @@
+"""The runner of engine tables can fail: false rows of each table are reported, true ones hold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import servec
+from servec.api import read_manifest, shipped_catalog
+
+from tests.field import engine_capabilities
+from tests.field.engine_capabilities import CHECKS, _compiled, _places
+from tests.field.manifest_changes import CONTRACT, changed
+from tests.field.rows import judge
+
+DRAFT = [
+    "--speculative-config",
+    '{"method":"eagle3","num_speculative_tokens":5,"model":"acme/draft"}',
+]
+EAGLE = {"engine": "vllm", "algorithm": "eagle3", "model": "acme/draft", "tokens": "5"}
+OPTIONS = {
+    "engine": "tensorrt-llm",
+    "algorithm": "Eagle",
+    "model": "a/d",
+    "tokens": "4",
+    "arg": "--extra_llm_api_options",
+}
+EAGLE_OPTIONS = {"decoding_type": "Eagle", "max_draft_len": 4, "speculative_model": "a/d"}
+ACME = {
+    "engine": "acme",
+    "prefix": "ACME_",
+    "values": {"lora": "true"},
+    "capability_map": {
+        "lora": ["LORA", "boolean", [["rank"]]],
+        "rank": ["RANK", "valued"],
+        "paths": ["PATHS", "valued"],
+    },
+    "resolved": [],
+}
+LORA = {"lora_max_rank": "32", "lora_target_modules": "q_proj"}
+LINE = "vllm/vllm-openai:v0.29.0"
+AMI = {
+    "engine": "vllm",
+    "image": LINE,
+    "ami": "al2-ami-sagemaker-inference-gpu-3-1",
+    "image_min_driver": "580.0",
+}
+FALSE: list[tuple[str, dict[str, Any]]] = [
+    ("engine_version", {"engine": "vllm", "base_image": LINE, "version": "0.28.0"}),
+    ("effective_algorithms", {
+        "engine": "vllm", "version": None, "algorithms": ["eagle3"], "at_or_above_min": True,
+    }),
+    ("algorithm_engine_name", {"engine": "vllm", "algorithm": "ngram", "engine_name": None}),
+    ("resolve_capabilities", ACME | {"skipped": []}),
+    ("resolve_capabilities", ACME | {"skipped": [["lora", "it needs paths"]]}),
+    ("resolve_capabilities", ACME | {"skipped": [["lora", ["rank", "paths"]]]}),
+    ("lora_companion_defaults", {"engine": "sglang", "user": {}, "filled": {}}),
+    ("lora_companion_defaults", {"engine": "sglang", "user": LORA, "filled": LORA | {
+        "lora_max_rank": "64",
+    }}),
+    ("dimension_key", {
+        "engine": "vllm", "target": "hyperpod-eks", "dimension": "quantization", "key": "QUANT",
+    }),
+    ("engine_features", {
+        "engine": "llama-cpp", "request": {"threads": "32"}, "env": {}, "errors": 0,
+    }),
+    ("gpu_count", {"instance": "ml.g5.12xlarge", "gpus": 1}),
+    ("env_to_flag", {
+        "engine": "vllm", "env": {"VLLM_ENABLE_LORA": "true"}, "args": ["--enable-lora", "true"],
+    }),
+    ("env_to_flag", {
+        "engine": "vllm", "env": {"VLLM_ENABLE_LORA": "true"}, "args": ["--enable-lora"],
+        "exit": 1,
+    }),
+    ("env_to_flag", {"engine": "vllm", "env": {"VLLM_ENABLE_LORA": "true"}, "args": []}),
+    ("speculative", EAGLE | {"args": []}),
+    ("speculative", EAGLE | {"args": DRAFT[:1]}),
+    ("speculative", EAGLE | {"args": [*DRAFT, "--more"]}),
+    ("speculative", EAGLE | {"exit": 1}),
+    ("speculative", OPTIONS | {"yaml": {}}),
+    ("speculative", OPTIONS | {"yaml": {"speculative_config": EAGLE_OPTIONS}}),
+    ("speculative", OPTIONS | {"arg": "--other", "yaml": {
+        "disable_overlap_scheduler": True, "speculative_config": EAGLE_OPTIONS,
+    }}),
+    ("dspark_defaults", {
+        "algorithm": "eagle3", "given": {}, "draft_sample_method": "greedy",
+        "rejection_sample_method": "",
+    }),
+    ("schema_reject", {"change": "unknown top-level key", "valid": True}),
+    ("schema_reject", {"change": "a manifest that is painted", "valid": False}),
+    ("driver_at_least", {"have": "535.54", "need": "535.183", "ok": True}),
+    ("driver_at_least", {"have": "535.183", "need": "535.54", "ok": False}),
+    ("image_default_ami_driver", AMI | {"ami_driver": "550.163", "ok": True}),
+    ("image_default_ami_driver", AMI | {"ami_driver": "535.183", "ok": False}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("table", "row"), FALSE)
+def test_a_false_row_fails(table: str, row: dict[str, Any], tmp_path: Path) -> None:
+    problems = _judged(table, row, tmp_path)
+    assert problems
+    assert not any("Error: " in problem for problem in problems), problems
+
+
+def test_each_table_has_a_false_row() -> None:
+    assert {table for table, _ in FALSE} == set(CHECKS)
+
+
+def test_true_rows_hold(tmp_path: Path) -> None:
+    both = {"disable_overlap_scheduler": True, "speculative_config": EAGLE_OPTIONS}
+    assert _judged("speculative", EAGLE | {"args": DRAFT}, tmp_path) == []
+    assert _judged("speculative", OPTIONS | {"yaml": both}, tmp_path) == []
+    assert _judged("speculative", {"engine": "vllm", "algorithm": "", "args": []}, tmp_path) == []
+    skipped = [["lora", ["rank"]]]
+    assert _judged("resolve_capabilities", ACME | {"skipped": skipped}, tmp_path) == []
+
+
+def test_a_flag_is_replaced_where_it_stands_or_at_the_end() -> None:
+    words = ["serve", "--port", "1", "--host", "a"]
+    assert _places(words, ["--port", "2"]) == [
+        ["serve", "--port", "2", "--host", "a"],
+        ["serve", "--host", "a", "--port", "2"],
+    ]
+    assert _places(words, ["--new"]) == [[*words, "--new"]]
+
+
+@pytest.mark.parametrize("engine", shipped_catalog().engine_names)
+def test_a_small_model_compiles_for_every_engine(engine: str) -> None:
+    result = _compiled(engine)
+    assert result.ok, result.findings
+    assert result.artifacts
+
+
+SENTENCES = [
+    *(f"drop {field}" for field in CONTRACT),
+    *(f"{field} of the wrong type" for field in CONTRACT),
+    "env_var_prefix without a trailing underscore",
+    "env_var_prefix in lower case",
+    "unknown key inside metrics_endpoint",
+    "unknown key inside a capability_map entry",
+    "unknown key in version_features",
+    "unknown key inside engine_features",
+    "metrics_endpoint format that is no known word",
+    "metrics_endpoint port out of range",
+    "enum feature without values",
+    "enum default outside its values",
+    "version_features gate an algorithm outside supported_algorithms",
+    "an algorithm gated twice",
+    "min_version above a since",
+    "requires_any_of names a companion that is no capability",
+    "feature env_var without the engine's prefix",
+]
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_a_sentence_is_understood_and_its_manifests_are_refused(sentence: str) -> None:
+    manifests = changed(sentence)
+    assert manifests
+    for manifest in manifests:
+        with pytest.raises(servec.InvalidManifest):
+            read_manifest(manifest)
+
+
+def _judged(table: str, row: dict[str, Any], folder: Path) -> list[str]:
+    """What the runner says of a row, beside manifests of the shipped engines' contracts."""
+    (folder / "facts").mkdir(exist_ok=True)
+    facts = {"engines": {name: _fact(name) for name in ("vllm", "sglang", "llama-cpp")}}
+    (folder / "facts" / "engine_manifests.json").write_text(json.dumps(facts))
+    row = row | {"id": table, "table": table, "folder": str(folder / "cases")}
+    return judge(engine_capabilities, [row]).failed.get(table, [])
+
+
+def _fact(engine: str) -> dict[str, Any]:
+    features = {"threads": {"env_var": "ACME_THREADS", "type": "int"}}
+    return CONTRACT | {
+        "capability_map": {
+            "lora_max_rank": ["MAX_LORA_RANK", "valued"],
+            "lora_target_modules": ["LORA_TARGET_MODULES", "valued"],
+        },
+        "dimension_map": {"quantization": "QUANTIZATION"},
+        "engine_features": features,
+        "version_features": [],
+    }
