@@ -33,12 +33,12 @@ def _python(folder: Path) -> Path:
 
 
 def _make(folder: Path, requirements: list[str]) -> None:
-    pip = [] if requirements else ["--without-pip"]
-    _run([sys.executable, "-m", "venv", *pip, str(folder)], "an environment could not be made")
+    command = [sys.executable, "-m", "venv", "--without-pip", str(folder)]
+    _run(command, "an environment could not be made")
     (folder / "requirements.txt").write_text("\n".join(requirements) + "\n", encoding="utf-8")
     if requirements:
-        command = [str(_python(folder)), "-m", "pip", "install", "--quiet", "--no-input"]
-        command += ["--disable-pip-version-check", *requirements]
+        command = [sys.executable, "-m", "pip", "--python", str(_python(folder)), "install"]
+        command += ["--quiet", "--no-input", "--disable-pip-version-check", *requirements]
         _run(command, f"{', '.join(requirements)} could not be installed")
 
 

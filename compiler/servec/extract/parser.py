@@ -19,10 +19,10 @@ from typing import IO, Any
 
 from packaging.version import Version
 
-from servec.extract import walk
 from servec.extract.observation import Flag, flags_of
 from servec.extract.recipe import Recipe, Way
 
+WALK = Path(__file__).resolve().with_name("walk.py")
 INHERITED = ("PATH", "LD_LIBRARY_PATH", "TMPDIR", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 ATTEMPTS = 40
 """How many missing modules are stood in for before a release is given up."""
@@ -100,7 +100,7 @@ def _run(
     with tempfile.TemporaryDirectory() as home, tempfile.TemporaryFile() as out:
         with tempfile.TemporaryFile() as log:
             process = subprocess.Popen(
-                [str(python), "-B", "-s", "-P", str(Path(walk.__file__).resolve())],
+                [str(python), "-B", "-s", "-P", str(WALK)],
                 stdin=subprocess.PIPE,
                 stdout=out,
                 stderr=log,

@@ -18,7 +18,7 @@ from packaging.version import Version
 from servec.catalog.versions import first_that_holds, holds
 from servec.extract.observation import Flag
 from servec.extract.recipe import Quantization, Reading, Recipe
-from servec.extract.syntax import Module, constant, joined, name_of
+from servec.extract.syntax import Module, constant, name_of, texts
 
 CAPITALS = re.compile(r"[A-Z][A-Z0-9_]*\Z")
 NOTE_CHARACTERS = 400
@@ -134,7 +134,7 @@ def _of_module(module: Module, reading: Reading) -> Iterator[str]:
         yield from module.named_by(reading.calls.value)
     if reading.notes is not None:
         pattern = re.compile(reading.notes.value, re.IGNORECASE)
-        yield from (_short(text) for text in joined(module.tree) if pattern.search(text))
+        yield from (_short(text) for text in texts(module.tree) if pattern.search(text))
 
 
 def _values(items: Iterable[object]) -> list[str]:

@@ -135,23 +135,21 @@ def constant(node: ast.expr) -> Plain:
     return value if isinstance(value, str | int | float | dict) else None
 
 
-def joined(tree: ast.AST) -> Iterator[str]:
-    """All texts of a file; what a formatted text inserts is an ellipsis."""
-    inside = {
-        id(part)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.JoinedStr)
-        for part in ast.walk(node)
-        if part is not node
-    }
+def texts(tree: ast.AST) -> Iterator[str]:
+    """The texts of a file but for the docstrings of functions; what a formatted text inserts is
+    an ellipsis."""
+    skipped: set[int] = set()
     for node in ast.walk(tree):
-        if id(node) in inside:
-            continue
         match node:
-            case ast.Constant(str(text)):
+            case ast.FunctionDef(body=[ast.Expr(value=ast.Constant() as said), *_]):
+                skipped.add(id(said))
+            case ast.JoinedStr():
+                skipped |= {id(part) for part in ast.walk(node) if part is not node}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(str(text)) if id(node) not in skipped:
                 yield text
-            case ast.JoinedStr(parts):
+            case ast.JoinedStr(parts) if id(node) not in skipped:
                 yield "".join(
-                    part.value if isinstance(part, ast.Constant) else "…"  # type: ignore[misc]
-                    for part in parts
+                    str(part.value) if isinstance(part, ast.Constant) else "…" for part in parts
                 )

@@ -44,6 +44,10 @@ KINDS = {
 DEPRECATION = ("[deprecated", "deprecated", "(deprecated", "**[deprecated", "this is deprecated")
 
 
+class NotPlain(Exception):
+    """What a stand-in would have to say is asked for, so the parser cannot be trusted."""
+
+
 class StandIn:
     """Any object of a module that is not installed: it can be called, subclassed, compared and
     subscribed, and has every attribute that is not said to be absent. It must never reach the
@@ -72,7 +76,7 @@ class StandIn:
         return {"type": "any"}
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(())
+        raise NotPlain(f"{self.__name__} is needed, and its module is not installed")
 
     def __getitem__(self, item: Any) -> StandIn:
         return self
@@ -166,10 +170,6 @@ def _held(function: Any, name: str) -> Any:
     return own.get(name)
 
 
-class NotPlain(Exception):
-    """A stand-in reached the parser: what it has cannot be trusted."""
-
-
 def describe(parser: argparse.ArgumentParser, names: TypeNames) -> list[dict[str, Any]]:
     """All options of a parser, hidden ones too, in the order of their names."""
     strings: dict[int, list[str]] = {}
@@ -208,7 +208,8 @@ def _flag(
     negative = [option for option in strings if _says_no(parser, action, option)]
     positive = [option for option in strings if option not in negative]
     kind = _kind(action)
-    choices, suggested = _choices(action.choices, action.type), _choices(action.metavar)
+    choices = _choices(action.choices, action.type)
+    suggested: list[Any] = _choices(action.metavar) if isinstance(action.metavar, list) else []
     flag: dict[str, Any] = {"dest": action.dest, "flags": positive or [POSITIONAL]}
     flag |= {"negative": negative} if negative else {}
     flag |= {"kind": kind}
@@ -247,14 +248,12 @@ def _choices(values: Any, reader: Any = None) -> list[Any]:
     """The words of a choice; `None` is one where the option's type reads it so."""
     if values is None or isinstance(values, str):
         return []
-    if isinstance(values, StandIn):
-        raise NotPlain("choices of an option come from a module that is not installed")
     plain = [_word(value) for value in values if value is not None or _reads_none(reader)]
     return sorted(plain, key=str) if isinstance(values, set | frozenset) else plain
 
 
 def _word(value: Any) -> Any:
-    value = value.value if isinstance(value, Enum) else value
+    value = value.value if isinstance(value, Enum) else _real(value)
     return value if isinstance(value, bool | int | float) else str(value)
 
 
@@ -271,14 +270,23 @@ def _default(value: Any) -> dict[str, Any]:
         value = value.value
     if value is None or value == argparse.SUPPRESS:
         return {}
-    if isinstance(value, StandIn):
-        raise NotPlain("the default of an option comes from a module that is not installed")
-    if isinstance(value, set | frozenset):
+    if isinstance(_real(value), set | frozenset):
         value = sorted(value, key=str)
     try:
-        return {"default": json.loads(json.dumps(value, allow_nan=False))}
+        return {"default": json.loads(json.dumps(value, allow_nan=False, default=_refuse))}
     except (TypeError, ValueError):
         return {"default": f"<{type(value).__name__}>"}
+
+
+def _real(value: Any) -> Any:
+    """The value, which must not be a stand-in."""
+    if isinstance(value, StandIn):
+        raise NotPlain(f"{value.__name__} is needed, and its module is not installed")
+    return value
+
+
+def _refuse(value: Any) -> Any:
+    raise TypeError(f"JSON cannot say {type(_real(value)).__name__}")
 
 
 def find(name: str) -> Any:
@@ -330,7 +338,7 @@ def bound(limits: dict[str, int]) -> None:
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """The options, or what was missing, or why there are none."""
-    package = request["distribution"]["name"]
+    own = {place.stem for place in Path(request["root"]).iterdir()}
     finder = StandInFinder(request["stand_ins"])
     ABSENT.update(request["absent"])
     sys.meta_path.append(finder)
@@ -341,7 +349,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         flags = describe(parser, TypeNames(request["type_names"]))
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
-        outside = missing and missing not in (package, *sys.stdlib_module_names)
+        outside = missing and missing not in own | sys.stdlib_module_names
         traceback.print_exc()
         return {"error": str(error), "missing": missing if outside else None}
     except BaseException as error:
