@@ -35,8 +35,14 @@ class Sources:
         """The files that some places match, in the order of their names."""
         return sorted({path for place in places for path in self.root.glob(place)})
 
-    def modules(self, places: Iterable[str]) -> list[Module]:
-        return [self._module(path) for path in self.paths(places)]
+    def modules(self, places: Iterable[str], words: Iterable[str] = ()) -> list[Module]:
+        """The syntax of the files that some places match; with `words`, of those that have one."""
+        wanted = [word.encode() for word in words]
+        return [
+            self._module(path)
+            for path in self.paths(places)
+            if not wanted or any(word in path.read_bytes() for word in wanted)
+        ]
 
     def _module(self, path: Path) -> Module:
         if path not in self._modules:
@@ -94,12 +100,15 @@ class Statics:
             yield from _choices(self.flags, reading.flag.value)
         if reading.strings is not None:
             yield from self._strings(reading)
-        if all(part is None for part in (reading.literal, reading.members, reading.calls)) and not (
-            reading.keys or reading.notes
-        ):
-            return
-        for module in self.sources.modules(_values(reading.files)):
-            yield from _of_module(module, reading)
+        words = _values(
+            part
+            for part in (reading.literal, reading.members, reading.calls, *reading.keys)
+            if part is not None
+        )
+        if words or reading.notes is not None:
+            named = words if reading.notes is None else ()
+            for module in self.sources.modules(_values(reading.files), named):
+                yield from _of_module(module, reading)
 
     def _strings(self, reading: Reading) -> Iterator[str]:
         """Quoted words of the text itself: much faster than parsing a whole package."""
