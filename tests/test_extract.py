@@ -119,12 +119,12 @@ def command(commands):
     "tiny/config.py": """
 from typing import ClassVar, Literal
 from tiny.layers.awq import AWQConfig as Awq
-from tiny.layers.awq import MarlinConfig, OddConfig
+from tiny.layers.awq import MarlinConfig, NextConfig, OddConfig
 
 More = Literal["mtp"]
 Method = Literal["ngram", "eagle", More]
 QUANTIZATION = {"awq": Awq, "marlin": MarlinConfig, "odd": OddConfig, "later": elsewhere}
-QUANTIZATION.update({"added": MarlinConfig})
+QUANTIZATION.update({"added": NextConfig})
 
 class Backend:
     FLASH = "flash"
@@ -150,6 +150,13 @@ class AWQConfig:
 class MarlinConfig(AWQConfig): ...
 class OddConfig:
     def get_min_capability(cls): raise NotImplementedError
+class OtherConfig:
+    def get_min_capability(cls):
+        if elsewhere(): return 0
+        if lucky(): return 90 if bold() else 89
+        else: return OddConfig.get_min_capability()
+class NextConfig:
+    def get_min_capability(cls): return OtherConfig.get_min_capability()
 """,
 }
 EXPECTED = """
@@ -256,7 +263,7 @@ def test_what_the_parser_does_not_tell_is_read_from_the_sources(bench: Bench) ->
             "… is deprecated",
         ),
     }
-    minima = {"awq": 75, "marlin": 75, "odd": None, "later": None, "added": 75}
+    minima = {"awq": 75, "marlin": 75, "odd": None, "later": None, "added": 89}
     assert seen.quantization == minima
     assert seen.config_keys == {"DraftConfig": ("model", "depth")}
 

@@ -175,14 +175,15 @@ def _fields(owner: ast.ClassDef) -> Iterator[str]:
 def _minimum(
     classes: dict[str, ast.ClassDef], name: str, method: str, depth: int = 0
 ) -> int | None:
-    """What the class's method returns, or the method that it inherits; the least where it may
-    return several numbers."""
+    """The number that a class's own or inherited method comes to in the end, the least where that
+    depends; returns before its last statement are of other platforms."""
     owner = classes.get(name)
     if owner is None or depth > 20:
         return None
     for node in owner.body:
         if isinstance(node, ast.FunctionDef) and node.name == method:
-            return min(_returned(node), default=None)
+            numbers = [_number(value, classes, method, depth) for value in _final(node.body)]
+            return min((number for number in numbers if number is not None), default=None)
     found = (
         _minimum(classes, name_of(base) or "", method, depth + 1)
         for base in owner.bases
@@ -191,18 +192,27 @@ def _minimum(
     return next((number for number in found if number is not None), None)
 
 
-def _returned(function: ast.FunctionDef) -> Iterator[int]:
-    for node in ast.walk(function):
-        if isinstance(node, ast.Return) and node.value is not None:
-            branches = (
-                [node.value.body, node.value.orelse]
-                if isinstance(node.value, ast.IfExp)
-                else [node.value]
-            )
-            for value in branches:
-                number = constant(value)
-                if type(number) is int:
-                    yield number
+def _final(body: list[ast.stmt]) -> Iterator[ast.expr]:
+    """What the last statement returns, in each of its branches."""
+    match body[-1:]:
+        case [ast.Return(ast.IfExp(_, one, other))]:
+            yield from (one, other)
+        case [ast.Return(ast.expr() as value)]:
+            yield value
+        case [ast.If(_, one, other)]:
+            yield from _final(one)
+            yield from _final(other)
+
+
+def _number(
+    value: ast.expr, classes: dict[str, ast.ClassDef], method: str, depth: int
+) -> int | None:
+    match value:
+        case ast.Call(ast.Attribute(ast.Name(other), called)) if called == method:
+            return _minimum(classes, other, method, depth + 1)
+        case _:
+            number = constant(value)
+            return number if type(number) is int else None
 
 
 def _short(text: str) -> str:
