@@ -91,7 +91,7 @@ def make_parser(parser):
     group = parser.add_argument_group("engine")
     device = os.environ["TINY_DEVICE"]
     version = importlib.metadata.version("tiny-engine")
-    print("what a package prints is no answer")
+    print("what a package prints is no answer", flush=True)
     group.add_argument("--port", "-p", type=int, default=8000)
     group.add_argument("--device", choices={"gpu", "cpu"}, default=device)
     group.add_argument("--build", default=version)

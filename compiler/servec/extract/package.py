@@ -7,6 +7,8 @@ files are unpacked, and a downloaded wheel is deleted then: what is kept of it i
 from __future__ import annotations
 
 import json
+import lzma
+import struct
 import subprocess
 import sys
 import tempfile
@@ -27,6 +29,9 @@ SOURCES = "sources"
 DOWNLOAD_SECONDS = 3600
 SOURCE_BYTES = 1 << 30
 """The most that the Python files of one package may come to."""
+DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, RuntimeError,
+           ValueError)  # fmt: skip
+"""What reading an archive raises that is cut, changed or encrypted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +128,7 @@ def _unpack(wheel: Path, aside: Path) -> None:
     try:
         with zipfile.ZipFile(wheel) as archive:
             _copy_sources(archive, aside / SOURCES)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+    except DAMAGED as error:
         raise ExtractionError(f"{wheel} is not a whole wheel: {error}") from error
     said = {"file": wheel.name, "sha256": _digest(wheel)}
     (aside / RECORD).write_text(json.dumps(said), encoding="utf-8")

@@ -123,7 +123,7 @@ def _feed(process: subprocess.Popen[bytes], request: bytes, seconds: int) -> boo
     except subprocess.TimeoutExpired:
         late = True
     finally:
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     return late

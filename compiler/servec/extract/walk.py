@@ -30,6 +30,8 @@ from types import ModuleType
 from typing import Any
 
 POSITIONAL = "<positional>"
+FILE_BYTES = 256 << 20
+"""The longest file that a parser may write, its output included."""
 KINDS = {
     "_StoreAction": "value",
     "_StoreTrueAction": "store_true",
@@ -329,10 +331,11 @@ def claim(distribution: dict[str, str], folder: str) -> None:
 
 
 def bound(limits: dict[str, int]) -> None:
-    """Hold this process to a size of memory and a time of computing."""
+    """Hold this process to a size of memory and of files, and a time of computing."""
     size, seconds = limits["memory_bytes"], limits["seconds"]
     resource.setrlimit(resource.RLIMIT_AS, (size, size))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
