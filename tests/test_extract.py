@@ -38,6 +38,8 @@ parsers:
      additions: [{file: tiny/command.py, receiver: serve}]}
 type_names: [{function: _optional, holds: inner, name: "{}?"}]
 static_flags: [tiny/arguments.py, tiny/command.py]
+static_fields:
+  - {files: [tiny/fields.py], classes: [Own], annotation: A, name: flag, aliases: also, hidden: off_line}
 lists:
   variables: [{files: [tiny/envs.py], keys: [VARIABLES]}]
   methods: [{files: [tiny/config.py], literal: Method}]
@@ -140,6 +142,16 @@ class DraftConfig:
     def check(self):
         "deprecated: a docstring"
         raise ValueError(f"{self.model} is deprecated")
+""",
+    "tiny/fields.py": """
+class Own:
+    max_len: A[int, "the longest text"] = 1
+    heads: A[int, Arg(flag="--num-heads", also=["--heads"])] = 1
+    inner: A[int, Arg(off_line=True)] = 1
+    port: A[int, "known already"] = 1
+    plain: int = 1
+class Other:
+    other: A[int, "of another class"] = 1
 """,
     "tiny/tools/first.py": '@Manager.register(["hermes", "pro"])\nclass Hermes: ...\n',
     "tiny/tools/second.py": 'Manager.register(name="mistral")(Mistral)\n',
@@ -370,6 +382,8 @@ def make_parser(parser):
     assert seen.flags == (
         Flag("cache", ("--cache",), "bool_optional", ("--no-cache",)),
         Flag("eager", ("--eager",), "store_true", default=False),
+        Flag("max_len", ("--max-len",), "unknown"),
+        Flag("heads", ("--num-heads", "--heads"), "unknown"),
         Flag("port", ("--port", "-p"), "value", type="int", choices=(1, 2), default=8000),
         Flag("rope", ("--rope",), "unknown", nargs="+"),
         Flag("url", ("--url",), "value"),

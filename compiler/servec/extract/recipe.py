@@ -90,6 +90,19 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FlagFields:
+    """Classes whose fields are flags: `max_len` is `--max-len`, unless its annotation says more."""
+
+    span: Span
+    files: tuple[At[str], ...] = key(ListOf(PLACE, 1), "files", required=True)
+    classes: tuple[At[str], ...] = key(ListOf(WORD), "the classes; all unless said")
+    annotation: At[str] | None = key(WORD, "only fields that are annotated with this, `A[...]`")
+    name: At[str] | None = key(WORD, "the argument in an annotation that is the flag itself")
+    aliases: At[str] | None = key(WORD, "the argument that lists further flags")
+    hidden: At[str] | None = key(WORD, "the argument that says that the field is no flag")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TypeName:
     """The name of a type whose function is made by another: what it holds is part of the name."""
 
@@ -165,6 +178,9 @@ class Recipe:
     type_names: tuple[TypeName, ...] = key(ListOf(Record(TypeName)), "names of made types")
     static_flags: tuple[At[str], ...] = key(
         ListOf(PLACE), "files whose `add_argument` calls are read if no parser can be run"
+    )
+    static_fields: tuple[FlagFields, ...] = key(
+        ListOf(Record(FlagFields)), "fields that are read as flags beside them"
     )
     lists: tuple[Item[tuple[Reading, ...]], ...] = key(
         MapOf(ListOf(Record(Reading), 1), Choice(LISTS)), "what is read beside the parser"

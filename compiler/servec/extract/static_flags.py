@@ -1,16 +1,20 @@
-"""Source files -> the flags that their `add_argument` calls name, where no parser can be run.
+"""Source files -> the flags that they name, where no parser can be run.
 
-What a call computes (`**options["port"]`, a default from elsewhere) is not there to be read: such a
-flag has the kind `unknown`, and only its option strings are sure.
+    parser.add_argument("--port", type=int)     ->  --port, a value of type int
+    max_len: A[int, Arg(aliases=["--len"])]     ->  --max-len, --len
+
+What a call computes (`**options["port"]`, a default from elsewhere) is not there to be read, nor
+what is made of a field: such a flag has the kind `unknown`, and only its option strings are sure.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
 from servec.extract.observation import POSITIONAL, Flag
-from servec.extract.recipe import Recipe
+from servec.extract.recipe import FlagFields, Recipe
 from servec.extract.statics import Sources
 from servec.extract.syntax import constant, name_of
 from servec.source.located import Plain
@@ -30,7 +34,40 @@ def flags_in(recipe: Recipe, sources: Sources) -> tuple[Flag, ...]:
             flag = _flag(call)
             if flag is not None:
                 found.setdefault(flag.flags, flag)
+    known = {option for strings in found for option in strings}
+    for place in recipe.static_fields:
+        for flag in _of_fields(place, sources):
+            if known.isdisjoint(flag.flags):
+                found.setdefault(flag.flags, flag)
     return tuple(found[strings] for strings in sorted(found))
+
+
+def _of_fields(place: FlagFields, sources: Sources) -> Iterator[Flag]:
+    wanted = {item.value for item in place.classes}
+    for module in sources.modules(item.value for item in place.files):
+        for name, owner in module.classes.items():
+            if not wanted or name in wanted:
+                for node in owner.body:
+                    match node:
+                        case ast.AnnAssign(target=ast.Name(field), annotation=said):
+                            yield from _of_field(place, field, said)
+
+
+def _of_field(place: FlagFields, field: str, annotation: ast.expr) -> Iterator[Flag]:
+    inside = annotation.value if isinstance(annotation, ast.Subscript) else None
+    if place.annotation and (inside is None or name_of(inside) != place.annotation.value):
+        return
+    if field.startswith("_") or (inside is not None and name_of(inside) == "ClassVar"):
+        return
+    calls = [node for node in ast.walk(annotation) if isinstance(node, ast.Call)]
+    said = {item.arg: constant(item.value) for call in calls for item in call.keywords}
+    if place.hidden and said.get(place.hidden.value) is True:
+        return
+    name = said.get(place.name.value) if place.name else None
+    others = said.get(place.aliases.value) if place.aliases else None
+    first = name if isinstance(name, str) else "--" + field.replace("_", "-")
+    also = [text for text in _list(others) if isinstance(text, str)]
+    yield Flag(dest=field, flags=(first, *also), kind="unknown")
 
 
 def _flag(call: ast.Call) -> Flag | None:
