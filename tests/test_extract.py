@@ -39,7 +39,8 @@ parsers:
 type_names: [{function: _optional, holds: inner, name: "{}?"}]
 static_flags: [tiny/arguments.py, tiny/command.py]
 static_fields:
-  - {files: [tiny/fields.py], classes: [Own], annotation: A, name: flag, aliases: also, hidden: off_line}
+  - {files: [tiny/fields.py], classes: [Own], annotation: A,
+     name: flag, aliases: also, hidden: off_line}
 lists:
   variables: [{files: [tiny/envs.py], keys: [VARIABLES]}]
   methods: [{files: [tiny/config.py], literal: Method}]
@@ -78,7 +79,7 @@ class OldAction(argparse.Action):
         pass
 """,
     "tiny/arguments.py": """
-import argparse, enum, importlib.metadata, json, os
+import argparse, enum, importlib.metadata, json, os, sys
 from tiny.parsing import OldAction, Pair
 
 def _made(inner):
@@ -105,6 +106,9 @@ def make_parser(parser):
     group.add_argument("--middleware", action="append", required=True)
     group.add_argument("--old", action=OldAction, nargs=0, help="does nothing")
     group.add_argument("--older", type=float, help="[DEPRECATED] use --port", default=object())
+    oldest = "Slow.\\n\\n    Deprecated: use --port." if "--help" in sys.argv else None
+    group.add_argument("--oldest", help=oldest)
+    group.add_argument("--stays", help="Also for the\\ndeprecated --old.")
     group.add_argument("--hidden", help=argparse.SUPPRESS, default=argparse.SUPPRESS)
     return parser
 """,
@@ -181,9 +185,11 @@ EXPECTED = """
 {"dest": "middleware", "flags": ["--middleware"], "kind": "append", "required": true}
 {"dest": "old", "flags": ["--old"], "kind": "flag:OldAction"}
 {"dest": "older", "flags": ["--older"], "kind": "value", "type": "float", "default": "<object>", "deprecated": true}
+{"dest": "oldest", "flags": ["--oldest"], "kind": "value", "deprecated": true}
 {"dest": "port", "flags": ["--port", "-p"], "kind": "value", "type": "int", "default": 8000}
 {"dest": "reasoning", "flags": ["--reasoning"], "kind": "value", "type": "str?", "choices": ["auto", "deep", "None"]}
 {"dest": "rope", "flags": ["--rope"], "kind": "value", "nargs": "+", "type": "json", "default": "fast"}
+{"dest": "stays", "flags": ["--stays"], "kind": "value"}
 {"dest": "model_tag", "flags": ["<positional>"], "kind": "value", "nargs": "?"}
 """  # noqa: E501
 

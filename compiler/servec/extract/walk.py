@@ -19,6 +19,7 @@ import importlib.machinery
 import importlib.util
 import json
 import os
+import re
 import resource
 import sys
 import tempfile
@@ -43,7 +44,12 @@ KINDS = {
     "_CountAction": "count",
     "_VersionAction": "version",
 }
-DEPRECATION = ("[deprecated", "deprecated", "(deprecated", "**[deprecated", "this is deprecated")
+DEPRECATED = re.compile(
+    r"\W*(?:(?:--[\w-]+|this (?:option|flag|argument|parameter)) is )?deprecated\b"
+    r"|[^\0]*?\n\s*\W?(?-i:Deprecated|DEPRECATED)\b",
+    re.IGNORECASE,
+)
+"""How a help text says it: at its beginning, or at that of a line."""
 
 
 class NotPlain(Exception):
@@ -194,7 +200,7 @@ def _deprecated(parser: argparse.ArgumentParser) -> set[int]:
     for action in parser._actions:
         about = action.help if isinstance(action.help, str) else ""
         named = "deprecated" in type(action).__name__.lower()
-        said = about.strip().lower().startswith(DEPRECATION)
+        said = DEPRECATED.match(about)
         if named or said or getattr(action, "deprecated", False):
             marked.add(id(action))
     return marked
@@ -346,7 +352,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     ABSENT.update(request["absent"])
     sys.meta_path.append(finder)
     sys.path.insert(1, request["root"])  # after the folder of `claim`
-    sys.argv = ["serve"]
+    sys.argv = ["serve", "--help"]  # some explain their options only to one who asks
     try:
         parser = build(request)
         flags = describe(parser, TypeNames(request["type_names"]))
