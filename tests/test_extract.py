@@ -41,6 +41,10 @@ static_flags: [tiny/arguments.py, tiny/command.py]
 static_fields:
   - {files: [tiny/fields.py], classes: [Own], annotation: A,
      name: flag, aliases: also, hidden: off_line}
+flag_choices:
+  - {versions: "<3", flag: --device, words: [{files: [tiny/config.py], literal: Device}]}
+  - {versions: "<1", flag: --dtype, words: [{files: [tiny/config.py], literal: Device}]}
+  - {flag: --reasoning, words: [{files: [tiny/config.py], literal: Missing}]}
 lists:
   variables: [{files: [tiny/envs.py], keys: [VARIABLES]}]
   methods: [{files: [tiny/config.py], literal: Method}]
@@ -97,6 +101,7 @@ def make_parser(parser):
     print("what a package prints is no answer", flush=True)
     group.add_argument("--port", "-p", type=int, default=8000)
     group.add_argument("--device", choices={"gpu", "cpu"}, default=device)
+    group.add_argument("--set", choices={"b", "c", "a"})
     group.add_argument("--build", default=version)
     group.add_argument("--cache", action=Pair, default=None)
     group.add_argument("--eager", action="store_true")
@@ -128,6 +133,7 @@ from tiny.layers.awq import AWQConfig as Awq
 from tiny.layers.awq import MarlinConfig, NextConfig, OddConfig
 
 More = Literal["mtp"]
+Device = Literal["cpu"] | Literal["gpu"] | Literal["tpu"]
 Method = Literal["ngram", "eagle", More]
 QUANTIZATION = {"awq": Awq, "marlin": MarlinConfig, "odd": OddConfig, "later": elsewhere}
 QUANTIZATION.update({"added": NextConfig})
@@ -178,7 +184,7 @@ class NextConfig:
 EXPECTED = """
 {"dest": "build", "flags": ["--build"], "kind": "value", "default": "1.0+cpu"}
 {"dest": "cache", "flags": ["--cache"], "kind": "bool_optional", "negative": ["--no-cache", "--disable-cache"]}
-{"dest": "device", "flags": ["--device"], "kind": "value", "choices": ["cpu", "gpu"], "default": "cpu"}
+{"dest": "device", "flags": ["--device"], "kind": "value", "choices": ["cpu", "gpu", "tpu"], "default": "cpu"}
 {"dest": "dtype", "flags": ["--dtype"], "kind": "value", "type": "str?", "suggested": ["auto", "half"], "default": "auto"}
 {"dest": "eager", "flags": ["--eager"], "kind": "store_true", "default": false}
 {"dest": "hidden", "flags": ["--hidden"], "kind": "value"}
@@ -189,6 +195,7 @@ EXPECTED = """
 {"dest": "port", "flags": ["--port", "-p"], "kind": "value", "type": "int", "default": 8000}
 {"dest": "reasoning", "flags": ["--reasoning"], "kind": "value", "type": "str?", "choices": ["auto", "deep", "None"]}
 {"dest": "rope", "flags": ["--rope"], "kind": "value", "nargs": "+", "type": "json", "default": "fast"}
+{"dest": "set", "flags": ["--set"], "kind": "value", "choices": ["a", "b", "c"]}
 {"dest": "stays", "flags": ["--stays"], "kind": "value"}
 {"dest": "model_tag", "flags": ["<positional>"], "kind": "value", "nargs": "?"}
 """  # noqa: E501

@@ -97,7 +97,7 @@ def _observation(
         sha256=package.sha256,
         date=day,
         allow_abbrev=answer.allow_abbrev,
-        flags=answer.flags,
+        flags=statics.flags,
         reason=answer.problem,
         stand_ins=answer.stand_ins,
         lists=statics.lists,

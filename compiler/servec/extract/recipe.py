@@ -132,6 +132,16 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FlagChoices:
+    """The choices of a flag, where the parser does not say the same at every start."""
+
+    span: Span
+    versions: At[str] | None = key(RANGE, "releases that this is true of")
+    flag: At[str] = key(FLAG, "the flag", required=True)
+    words: tuple[Reading, ...] = key(ListOf(Record(Reading), 1), "its choices", required=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Quantization:
     """Names of quantization methods, and the class that tells the minimum of each."""
 
@@ -181,6 +191,9 @@ class Recipe:
     )
     static_fields: tuple[FlagFields, ...] = key(
         ListOf(Record(FlagFields)), "fields that are read as flags beside them"
+    )
+    flag_choices: tuple[FlagChoices, ...] = key(
+        ListOf(Record(FlagChoices)), "choices that are read from the sources"
     )
     lists: tuple[Item[tuple[Reading, ...]], ...] = key(
         MapOf(ListOf(Record(Reading), 1), Choice(LISTS)), "what is read beside the parser"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -51,7 +52,7 @@ class Sources:
 
 
 class Statics:
-    """What the recipe's readings give for one release."""
+    """What the recipe's readings give for one release, and the flags with what they correct."""
 
     def __init__(
         self, recipe: Recipe, version: Version, root: Path, flags: tuple[Flag, ...]
@@ -59,7 +60,7 @@ class Statics:
         self.recipe = recipe
         self.version = version
         self.sources = Sources(root)
-        self.flags = flags
+        self.flags = self._chosen(flags)
 
     @cached_property
     def lists(self) -> dict[str, tuple[str, ...]]:
@@ -85,6 +86,16 @@ class Statics:
                 if name in wanted:
                     found.setdefault(name, tuple(_fields(node)))
         return found
+
+    def _chosen(self, flags: tuple[Flag, ...]) -> tuple[Flag, ...]:
+        """The flags, with the choices that the recipe has read from the sources."""
+        rules = [rule for rule in self.recipe.flag_choices if holds(rule, self.version)]
+        words = {rule.flag.value: self._words(rule.words) for rule in rules}
+        found = (next((words[s] for s in flag.flags if words.get(s)), None) for flag in flags)
+        return tuple(
+            replace(flag, choices=own) if own else flag
+            for flag, own in zip(flags, found, strict=True)
+        )
 
     def _words(self, readings: tuple[Reading, ...]) -> tuple[str, ...]:
         """The words of the first reading that finds any, sorted."""
