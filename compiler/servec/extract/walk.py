@@ -352,7 +352,9 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     ABSENT.update(request["absent"])
     sys.meta_path.append(finder)
     sys.path.insert(1, request["root"])  # after the folder of `claim`
-    sys.argv = ["serve", "--help"]  # some explain their options only to one who asks
+    # Some explain their options only to one who asks for help; as the program's name, it is no
+    # argument, for others leave options out where it is one.
+    sys.argv = ["--help"]
     try:
         parser = build(request)
         flags = describe(parser, TypeNames(request["type_names"]))
