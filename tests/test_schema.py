@@ -24,6 +24,9 @@ FILES = {
     "manifest": sorted(
         path.relative_to(ROOT).as_posix() for path in ROOT.glob("serve.d/*/manifest.yaml")
     ),
+    "extract": sorted(
+        path.relative_to(ROOT).as_posix() for path in ROOT.glob("serve.d/*/extract.yaml")
+    ),
     "accelerators": ["catalogs/accelerators.yaml"],
     "instances": ["catalogs/instances.yaml"],
     "machine_images": ["catalogs/machine_images.yaml"],

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from servec.extract import recipe
 from servec.ir import decl, knowledge, manifest, releases
 from servec.ir.shape import (
     Anything,
@@ -33,6 +34,7 @@ KINDS: dict[str, type[Any]] = {
     "spec": decl.Spec,
     "recipe": knowledge.RecipeFile,
     "manifest": manifest.Manifest,
+    "extract": recipe.Recipe,
     "accelerators": knowledge.Accelerators,
     "instances": knowledge.Instances,
     "machine_images": knowledge.MachineImages,

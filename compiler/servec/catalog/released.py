@@ -49,6 +49,10 @@ class Released:
         """What is accepted at a version."""
         return self._of(self._place(version))
 
+    def of(self, release: str) -> ReleasedAt:
+        """One of the releases that were read."""
+        return self._of(self._places[release])
+
     def _of(self, place: int) -> ReleasedAt:
         if place not in self._at:
             self._at[place] = ReleasedAt(self, place)
@@ -166,18 +170,18 @@ class ReleasedAt:
     def variables(self) -> frozenset[str]:
         """Names that it reads in the environment."""
         twins = {flag.variable for flag in self.flags.values() if flag.variable}
-        return frozenset(map(str, self._members(self._released.record.variables))) | twins
+        return frozenset(map(str, self._each(self._released.record.variables))) | twins
 
     @cached_property
     def methods(self) -> tuple[str, ...]:
         """Its methods of speculative decoding; none where they were not read."""
-        return tuple(map(str, self._members(self._released.record.methods)))
+        return tuple(map(str, self._each(self._released.record.methods)))
 
     @cached_property
     def configs(self) -> dict[str, frozenset[str]]:
         """The keys of the mappings that flags take, by the name in the flag's type."""
         found = {
-            item.key.value: frozenset(map(str, self._members(item.value)))
+            item.key.value: frozenset(map(str, self._each(item.value)))
             for item in self._released.record.configs
         }
         return {name: keys for name, keys in found.items() if keys}
@@ -187,56 +191,63 @@ class ReleasedAt:
         none where it was not read."""
         record = self._released.record
         if registry == "quantization":
-            known = {item.key.value: self._value(item.value) for item in record.quantization}
+            known = {item.key.value: self.value(item.value) for item in record.quantization}
             return frozenset(name for name, least in known.items() if least is not None)
-        return frozenset(map(str, self._members(getattr(record, registry))))
+        return frozenset(map(str, self._each(getattr(record, registry))))
 
     def _flag(self, facts: FlagFacts) -> Flag:
-        nargs = self._value(facts.nargs)
+        nargs = self.value(facts.nargs)
         return Flag(
             name=facts.name.value,
             spellings=(facts.name.value, *self._words(facts.also, FLAG)),
             negatives=tuple(self._words(facts.negative, FLAG)),
             kind=self._kind(facts),
-            type=str(self._value(facts.type) or ""),
+            type=str(self.value(facts.type) or ""),
             nargs=nargs if isinstance(nargs, str | int) else None,
-            choices=tuple(self._members(facts.choices)),
-            default=self._value(facts.default),
-            deprecated=_reason(self._value(facts.deprecated), "deprecated"),
-            removed=_reason(self._value(facts.removed), "removed"),
+            choices=tuple(self._each(facts.choices)),
+            default=self.value(facts.default),
+            deprecated=_reason(self.value(facts.deprecated), "deprecated"),
+            removed=_reason(self.value(facts.removed), "removed"),
             variable=self._variable(facts),
         )
 
     def _words(self, node: Node | None, shape: Text) -> Iterator[str]:
         """Members that have a shape; another one is a finding."""
-        for member in self._members(node):
+        for member in self._each(node):
             if isinstance(member, str) and shape.pattern and shape.pattern.match(member):
                 yield member
             elif node is not None:
                 self._released.bad(node, shape.what, member)
 
     def _kind(self, facts: FlagFacts) -> str:
-        kind = self._value(facts.kind)
+        kind = self.value(facts.kind)
         if kind is not None and kind not in KINDS:
             self._released.bad(facts.kind, f"one of {', '.join(KINDS)}", kind)
         return str(kind) if kind in KINDS else "value"
 
     def _variable(self, facts: FlagFacts) -> str:
-        name = self._value(facts.variable)
+        name = self.value(facts.variable)
         if isinstance(name, str) and VARIABLE.match(name):
             return name
         if name is not None:
             self._released.bad(facts.variable, "a variable's name", name)
         return ""
 
-    def _value(self, node: Node | None) -> Plain:
+    def has(self, interval: Node | None) -> bool:
+        """Whether an interval has this release."""
+        return self._released.holds(interval, self._place)
+
+    def members(self, node: Node | None) -> list[Plain]:
+        """The members of a list that are there here."""
+        return list(self._each(node))
+
+    def value(self, node: Node | None) -> Plain:
         """The value that holds here, or None."""
         if not isinstance(node, List) or not _are_parts(node):
             return plain(node) if node is not None else None
-        return next(iter(self._members(node)), None)
+        return next(iter(self._each(node)), None)
 
-    def _members(self, node: Node | None) -> Iterator[Plain]:
-        """The members of a list that are there here."""
+    def _each(self, node: Node | None) -> Iterator[Plain]:
         for item in node.items if isinstance(node, List) else ():
             part = _part(item)
             if part is None:

@@ -18,6 +18,7 @@ VERBS = {
     "check": "Compile and hold the output folder against it; write nothing.",
     "explain": "Say where a value comes from, or what a finding means.",
     "blame": "Show a model's whole configuration with the source of each line.",
+    "catalog": "What released packages of an engine accept.",
     "lint": "Check engine command lines in any files.",
     "dump": "Print the compiler's state after a pass.",
     "capabilities": "Show what an engine can do at a version.",

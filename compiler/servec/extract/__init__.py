@@ -1,1 +1,1 @@
-"""What released packages of an engine accept, read from the packages: releases -> one catalogue."""
+"""Extraction: what a released package of an engine accepts, read from the package itself."""

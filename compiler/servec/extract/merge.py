@@ -59,7 +59,7 @@ def merge(observed: Iterable[Observation]) -> str:
     if any(item.get("config_keys") for item in items):
         tables = [item.get("config_keys") or {} for item in items]
         tree["configs"] = {
-            name: _members([table.get(name) for table in tables], _there(name, tables), releases)
+            name: _members([table.get(name) for table in tables], everywhere, releases)
             for name in sorted({name for table in tables for name in table})
         }
     if any(item.get("quantization") for item in items):
@@ -79,10 +79,6 @@ def _without_positionals(item: Observation) -> Observation:
 def _least(name: str, table: Mapping[str, Any]) -> int | None:
     """The least capability; 0 where the release has the name and no minimum of its own."""
     return (table[name] or 0) if name in table else None
-
-
-def _there(name: str, tables: Sequence[Mapping[str, Any]]) -> list[bool]:
-    return [name in table for table in tables]
 
 
 def _head(item: Observation) -> dict[str, str]:

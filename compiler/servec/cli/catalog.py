@@ -1,0 +1,180 @@
+"""servec catalog: what released packages of an engine accept: read, shown, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from servec.api import catalog_of
+from servec.catalog.versions import parse_version
+from servec.source.files import find_project
+
+if TYPE_CHECKING:
+    from servec.catalog.released import Released, ReleasedAt
+    from servec.ir.facts import Flag
+
+
+@click.group("catalog")
+def command() -> None:
+    """What released packages of an engine accept."""
+
+
+@command.command("extract")
+@click.argument("engine")
+@click.argument("versions", nargs=-1, required=True)
+@click.option("--wheel", type=click.Path(path_type=Path), help="A wheel in hand, of one version.")
+@click.option("--again", is_flag=True, help="Read releases anew that were read before.")
+def extract(engine: str, versions: tuple[str, ...], wheel: Path | None, again: bool) -> int:
+    """Read releases into the project's catalogs/engines/ENGINE.yaml.
+
+    The package is fetched as `pip` is set up to, its own parser is run in an environment of its
+    own, and both are kept in a cache folder ($SERVEC_CACHE, else ~/.cache/servec).
+    """
+    from servec.extract.apart import observations
+    from servec.extract.errors import ExtractionError
+    from servec.extract.folders import write_whole
+    from servec.extract.merge import merge
+    from servec.extract.observation import to_plain
+    from servec.extract.observe import observe
+
+    project = find_project(Path())
+    if project is None:
+        click.echo(
+            "servec: there is no servec.yaml here or above; run `catalog` in a project", err=True
+        )
+        return 1
+    known = catalog_of(".").released(engine)
+    observed = observations(known) if known is not None else []
+    for version in versions:
+        click.echo(f"servec: reading {engine} {version}", err=True)
+        try:
+            found = observe(engine, version, wheel=wheel, again=again)
+        except ExtractionError as error:
+            click.echo(f"servec: {error}", err=True)
+            return 1
+        observed.append(to_plain(found))
+    target = project / "catalogs" / "engines" / f"{engine}.yaml"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(target, merge(observed))
+    click.echo(f"servec: {target.relative_to(project)} has {len({*_names(observed)})} releases")
+    return 0
+
+
+def _names(observed: list[dict[str, object]]) -> Iterator[object]:
+    return (item["version"] for item in observed)
+
+
+@command.command("show", context_settings={"ignore_unknown_options": True})
+@click.argument("engine")
+@click.argument("names", nargs=-1)
+def show(engine: str, names: tuple[str, ...]) -> int:
+    """Show the releases that were read, or the history of flags and variables.
+
+    NAMES are flags, as --max-model-len, or names of variables.
+    """
+    released = _released(engine)
+    if released is None:
+        return 1
+    if not names:
+        for item in released.record.releases:
+            click.echo(f"{item.key.value:<16} {item.value.read.value:<8} {item.value.date.value}")
+    code = 0
+    for name in names:
+        lines = list(_history(released, name))
+        if not lines:
+            click.echo(f"servec: no release of {engine} has `{name}`", err=True)
+            code = 1
+        else:
+            click.echo("\n".join([name, *lines]))
+    return code
+
+
+def _history(released: Released, name: str) -> Iterator[str]:
+    """A line for each run of releases in which a flag or variable is the same."""
+    runs: list[tuple[str, str, str]] = []
+    for release in released.releases:
+        form = _form(released.of(release), name)
+        if runs and runs[-1][2] == form:
+            runs[-1] = (runs[-1][0], release, form)
+        else:
+            runs.append((release, release, form))
+    for first, last, form in runs:
+        if form:
+            span = first if first == last else f"{first} to {last}"
+            yield f"  {span:<28} {form}"
+
+
+def _form(here: ReleasedAt, name: str) -> str:
+    """What a release knows of a name; empty where it has none of it."""
+    flag = here.flags.get(name)
+    if flag is not None:
+        return _described(flag)
+    if name in here.negatives:
+        return f"says the opposite of {here.negatives[name].name}"
+    return "read in the environment" if name in here.variables else ""
+
+
+def _described(flag: Flag) -> str:
+    parts = ["switch" if flag.kind == "switch" else flag.type or flag.kind]
+    if flag.negatives:
+        parts = [f"switch, or {flag.negatives[0]}"]
+    if flag.nargs is not None:
+        parts.append(f"values: {flag.nargs}")
+    if flag.choices:
+        parts.append(f"one of {', '.join(map(str, flag.choices))}")
+    if flag.default not in (None, False):
+        parts.append(f"default {flag.default}")
+    if flag.deprecated or flag.removed:
+        parts.append("removed" if flag.removed else "deprecated")
+    return "; ".join(parts)
+
+
+@command.command("diff")
+@click.argument("engine")
+@click.argument("old")
+@click.argument("new")
+def diff(engine: str, old: str, new: str) -> int:
+    """Show what changed from one version to another."""
+    released = _released(engine)
+    if released is None:
+        return 1
+    for text in (old, new):
+        if parse_version(text) is None:
+            raise click.BadParameter(f"`{text}` is not a version")
+    one, other = released.at(parse_version(old)), released.at(parse_version(new))
+    click.echo(f"{engine} {one.release} -> {other.release}")
+    for line in _changes(one, other):
+        click.echo(line)
+    return 0
+
+
+def _changes(one: ReleasedAt, other: ReleasedAt) -> Iterator[str]:
+    for name in sorted({*one.flags, *other.flags}):
+        before, after = _form(one, name), _form(other, name)
+        if before != after:
+            yield from (f"- {name}  {before}",) if before else ()
+            yield from (f"+ {name}  {after}",) if after else ()
+    yield from _named("variable", one.variables, other.variables)
+    for what in ("tool_call_parsers", "reasoning_parsers", "methods", "quantization"):
+        yield from _named(
+            what.removesuffix("s").replace("_", " "), one.names(what), other.names(what)
+        )
+
+
+def _named(what: str, old: frozenset[str], new: frozenset[str]) -> Iterator[str]:
+    yield from (f"- {what} {name}" for name in sorted(old - new))
+    yield from (f"+ {what} {name}" for name in sorted(new - old))
+
+
+def _released(engine: str) -> Released | None:
+    catalog = catalog_of(".")
+    found = catalog.released(engine)
+    if found is None:
+        known = [name for name in catalog.engine_names if catalog.released(name) is not None]
+        click.echo(
+            f"servec: no releases of `{engine}` were read; there are: {', '.join(known)}", err=True
+        )
+    return found
