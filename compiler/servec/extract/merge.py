@@ -215,7 +215,7 @@ def _print(tree: Mapping[str, Any]) -> str:
     """Two levels of block style, one line an entry; long entries are broken at their parts."""
     lines = []
     for section, value in tree.items():
-        if not isinstance(value, dict):
+        if not isinstance(value, dict) or not value:
             lines += _entry("", section, value)
             continue
         lines.append(f"\n{section}:")
