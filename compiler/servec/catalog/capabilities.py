@@ -85,7 +85,7 @@ class Capabilities:
         """Why an algorithm is not available; empty where it is."""
         if all(item.value != algorithm for item in self.manifest.supported_algorithms):
             known = ", ".join(item.value for item in self.manifest.supported_algorithms) or "none"
-            return f"{self.engine} has no algorithm `{algorithm}`; it has {known}"
+            return f"servec knows no algorithm `{algorithm}` of {self.engine}; it knows {known}"
         since = self.since(algorithm)
         if since is None:
             return ""

@@ -34,7 +34,10 @@ def command(
         click.echo(f"servec: {error}", err=True)
         return 1
     if style == "json":
-        click.echo(json.dumps(_tree(found, target), indent=2, ensure_ascii=False))
+        tree = _tree(found, target)
+        if algorithm is not None:
+            tree["asked"] = {"algorithm": algorithm, "why_not": found.why_not(algorithm) or None}
+        click.echo(json.dumps(tree, indent=2, ensure_ascii=False))
     elif dimensions:
         for item in found.manifest.dimension_map:
             click.echo(f"{item.key.value}={found.dimension_variable(item.key.value, target)}")

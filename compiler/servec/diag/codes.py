@@ -207,7 +207,7 @@ TWO_VALUES = Code(
 BAD_TOPOLOGY = Code("SV0402", ERROR, "topology does not work out", "{problem}", "{advice}")
 NO_FLAG = Code(
     "SV0403", WARNING, "engine has no such parallelism",
-    "engine `{engine}` has no flag for {what}: it is left out",
+    "engine `{engine}` has no flag for {what}: it is left out{idle}",
     "take it out of the spec, plan with fewer GPUs, or take an engine that has it",
 )
 BAD_SET = Code(

@@ -224,7 +224,14 @@ def _parallelism(plan: Plan, findings: Findings) -> None:
 def _no_flag(plan: Plan, what: str, knob: str, findings: Findings) -> None:
     setting = plan.setting(knob)
     span: Span | None = setting.winner.origin.span if setting else None
-    findings.add(codes.NO_FLAG, span, engine=plan.subject.engine.name, what=what)
+    topology = plan.topology
+    used = topology.tp * topology.pp
+    idle = (
+        f"; {topology.gpus - used} of {topology.gpus} GPUs do nothing"
+        if knob.endswith(".dp")
+        else ""
+    )
+    findings.add(codes.NO_FLAG, span, engine=plan.subject.engine.name, what=what, idle=idle)
 
 
 def _hosts(plan: Plan, project: decl.Project, findings: Findings) -> None:

@@ -61,7 +61,8 @@ def _files(plan: Plan, engine: EngineAt, findings: Findings) -> None:
     for setting in plan.settings:
         option = engine.option(setting.knob)
         named = plan.setting(option[0]) if option else None
-        if option and named is not None and named.value is not None:
+        clash = setting.value is not None and named is not None and named.value is not None
+        if option and named is not None and clash:
             findings.add(
                 codes.CONTRADICTION,
                 setting.winner.origin.span,
