@@ -17,6 +17,7 @@ from servec.passes import bind, declare, expand, gate, layer, lower, parse, requ
 from servec.source.files import Files
 
 PASSES = ("parse", "declare", "bind", "expand", "require", "layer", "gate", "lower", "emit")
+Change = Callable[[Program], Program]
 Observer = Callable[[str, object], None]
 """Is told each pass's name and what came out of it: `servec dump` prints it, tests verify it."""
 
@@ -39,8 +40,10 @@ def run(
     sets: tuple[str, ...] = (),
     strict: bool = False,
     observe: Observer = lambda name, ir: None,
+    change: Change = lambda program: program,
 ) -> Compiled:
-    """Compile a project. Every pass runs as far as it can, so that all mistakes are shown."""
+    """Compile a project. Every pass runs as far as it can, so that all mistakes are shown. `change`
+    may put other versions in the place of those that the sources pin."""
     catalog = Catalog(files, findings)
 
     parsed = parse.run(files)  # files -> located values
@@ -49,7 +52,7 @@ def run(
     observe("declare", sources)
     findings.strict = strict or bool(sources.project.strict and sources.project.strict.value)
     catalog.read_own()  # the project's own facts, used or not, so that their mistakes show
-    program = bind.run(sources, catalog, findings)  # -> every name is what it names
+    program = change(bind.run(sources, catalog, findings))  # -> every name is what it names
     observe("bind", program)
     drafts = expand.run(program)  # -> one draft a plan, sized by the formula
     observe("expand", drafts)
