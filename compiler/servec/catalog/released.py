@@ -82,9 +82,9 @@ class Released:
         return (self.at(version), self._of(here + 1))
 
     def covers(self, version: Version | None) -> bool:
-        """Whether a version is no newer than what was read."""
-        newest = max((at for at in map(parse_version, self.releases) if at), default=None)
-        return newest is None or (version is not None and version <= newest)
+        """Whether a version is neither newer nor older than what was read."""
+        known = [at for at in map(parse_version, self.releases) if at is not None]
+        return not known or (version is not None and known[0] <= version <= known[-1])
 
     def was_run(self, version: Version | None) -> bool:
         """Whether the release was read by its own parser."""

@@ -5,7 +5,7 @@
          SV0621 at 3: vllm 0.10.0 knows no parser of tool calls `openai`
 
 Between two releases that were read, a verdict holds where both say so. An unknown version makes
-notes of all; one newer than the catalogue, or read without its parser, warnings of errors.
+notes of all; one beyond the catalogue, or read without its parser, warnings of errors.
 """
 
 from __future__ import annotations
@@ -286,11 +286,13 @@ def unknown_variable(
     shown = str(version) if version else "of unknown version"
     arguments = {"engine": engine, "version": shown, "name": name, "history": history}
     advice = {"advice": "take it out" if history else ""}
+    own = [item.removeprefix(prefix) for item in known if item.startswith(prefix)]
+    near = None if history else nearest(name.removeprefix(prefix), own)
     return Verdict(
         codes.UNKNOWN_VARIABLE,
         0,
         tuple((arguments | advice).items()),
-        None if history else nearest(name, known),
+        prefix + near if near else None,
         None if version else Severity.NOTE,
     )
 

@@ -315,8 +315,8 @@ RENAMED = Code(
     "{written} is {become} in {engine} {version}", "write it so to see no note",
 )
 CATALOGUE_ENDS = Code(
-    "SV0624", WARNING, "version is newer than the catalogue",
-    "what {engine} {version} accepts is taken from {release}, the newest release that was read",
+    "SV0624", WARNING, "version is beyond the catalogue",
+    "what {engine} {version} accepts is taken from {release}, the {end} release that was read",
     "`servec catalog extract {engine} {version}` reads it",
 )
 STRAY_WORD = Code(

@@ -13,6 +13,7 @@ from servec.diag import codes
 from servec.diag.findings import Findings, Severity
 from servec.ir.launch import Words
 from servec.ir.plan import Plan
+from servec.ir.setting import PARAMETER_GROUPS
 from servec.source.located import Span
 from servec.strategy.command import command, word_of
 
@@ -24,9 +25,12 @@ def flags(plan: Plan, catalog: Catalog, findings: Findings) -> None:
     """Findings about what the version does not accept, each at the value that says it."""
     subject = plan.subject
     released = catalog.released(subject.engine.name)
-    if released is None or subject.told is not None or subject.model.checkpoint is None:
+    if released is None or subject.model.checkpoint is None:
         return
     _age(plan, released, findings)
+    _variables(plan, released, findings)
+    if subject.told is not None:
+        return
     engine = subject.engine.at(subject.version.version)
     if engine.call is None:
         return
@@ -60,7 +64,6 @@ def flags(plan: Plan, catalog: Catalog, findings: Findings) -> None:
         if found.span not in told and rule not in spoken:  # said once is enough
             findings.put(found)
     _renamed(plan, findings)
-    _variables(plan, released, findings)
 
 
 def _place(owner: Words | None, plan: Plan) -> Span:
@@ -69,16 +72,18 @@ def _place(owner: Words | None, plan: Plan) -> Span:
 
 
 def _age(plan: Plan, released: Released, findings: Findings) -> None:
-    """A version newer than all that was read: what is accepted is guessed from the newest."""
+    """A version newer or older than all that was read: what it accepts is a guess."""
     version, model = plan.subject.version.version, plan.subject.model
     if version is not None and not released.covers(version):
         place = model.engine_version or model.image or model.name
+        release = released.at(version).release
         findings.add(
             codes.CATALOGUE_ENDS,
             place.span,
             engine=plan.subject.engine.name,
             version=version,
-            release=released.at(version).release,
+            release=release,
+            end="oldest" if release == released.releases[0] else "newest",
         )
 
 
@@ -102,11 +107,23 @@ def _renamed(plan: Plan, findings: Findings) -> None:
 
 
 def _variables(plan: Plan, released: Released, findings: Findings) -> None:
-    """Names in `env:` that begin as the engine's do and that the version does not read."""
+    """Variables that begin as the engine's do and that the version does not read: those of `env:`,
+    and for a container that is told everything so, those of its settings."""
     subject = plan.subject
-    prefix, name = subject.engine.manifest.env_var_prefix.value, subject.engine.name
-    for item in subject.model.env:
-        version = subject.version.version
-        verdict = unknown_variable(item.key.value, prefix, name, released, version)
+    if subject.prefix != subject.engine.manifest.env_var_prefix.value:
+        return  # a container with names of its own, which are not catalogued
+    told: list[tuple[str, Span | None]] = [
+        (item.key.value, item.key.span) for item in subject.model.env
+    ]
+    if subject.told is not None:
+        told += [
+            (subject.variable(setting.knob), setting.winner.origin.span)
+            for setting in plan.settings
+            if setting.group in PARAMETER_GROUPS and setting.value is not None
+        ]
+    for name, span in told:
+        verdict = unknown_variable(
+            name, subject.prefix, subject.engine.name, released, subject.version.version
+        )
         if verdict is not None:
-            findings.put(verdict.at(item.key.span))
+            findings.put(verdict.at(span or subject.model.name.span))
