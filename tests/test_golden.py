@@ -69,6 +69,12 @@ def test_bytes_depend_on_nothing_around(environment: dict[str, str], tmp_path: P
             assert (copy.stat().st_mode & 0o777) == (0o755 if path.suffix == ".sh" else 0o644)
 
 
+def test_every_pinned_version_is_in_a_catalogue_of_flags() -> None:
+    """No fact is older than an image that is pinned here, and nothing is refused."""
+    codes = {finding.code.number for finding in RESULT.findings}
+    assert not codes & {"SV0615", "SV0616", "SV0618", "SV0620", "SV0624"}
+
+
 def test_manifest_is_read_by_sha256sum() -> None:
     done = subprocess.run(
         ["sha256sum", "--strict", "--quiet", "-c", "MANIFEST.sha256"],

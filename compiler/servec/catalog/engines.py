@@ -198,7 +198,18 @@ class EngineAt:
             if rule.knob.value == knob and same(wanted, value) and holds(rule, self.version):
                 become = {name: plain(item.value) for name, item in rule.become.entries.items()}
                 return [(name, value if new is None else new) for name, new in become.items()]
-        return []
+        whole = self._written_out(knob)
+        return [(whole, value)] if whole else []
+
+    def _written_out(self, knob: str) -> str | None:
+        """The parameter that a shortened one stands for, where the engine's parser takes such."""
+        flag = self.flag(knob)
+        if self.here is None or not self.here.abbreviations or flag in self.here.flags:
+            return None
+        options = [*self.here.flags, *self.here.negatives]
+        found = [option for option in options if option.startswith(flag)]
+        is_one = len(found) == 1 and found[0] in self.here.flags
+        return found[0][2:].replace("-", "_") if is_one and flag not in options else None
 
     def kind_of(self, knob: str) -> type[bool] | type[int] | None:
         """What a parameter's value must be, as far as the rules of requirements tell."""

@@ -149,6 +149,11 @@ class ReleasedAt:
     def release(self) -> str:
         return self._released.releases[self._place]
 
+    @property
+    def abbreviations(self) -> bool:
+        """Whether a flag may be cut short while it is unique."""
+        return self._released.abbreviations
+
     @cached_property
     def flags(self) -> dict[str, Flag]:
         """Every flag by each of its spellings; negative forms are in `negatives`."""
