@@ -141,6 +141,7 @@ def check_argv(
     from servec.catalog.versions import parse_version
     from servec.source.located import Span
 
+    argv = [str(word) for word in argv]
     catalog = shipped_catalog()
     found = catalog.engine(engine)
     if found is None:

@@ -47,7 +47,7 @@ def upgrades(
     files: Files, engine: str, version: Version, image: str = ""
 ) -> tuple[tuple[Upgrade, ...], tuple[Finding, ...]]:
     """The changes of every plan on an engine, and the errors that the project has as it is."""
-    now, findings = _compiled(files, Findings(), lambda subject: subject)
+    now, findings = _compiled(files, files.findings, lambda subject: subject)
     if findings.errors:
         return (), findings.show()
     new = EngineVersion(version, "the version that is asked about")

@@ -256,6 +256,6 @@ def _is_json(value: str) -> bool:
 
     try:
         json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True

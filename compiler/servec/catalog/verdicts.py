@@ -326,7 +326,7 @@ def _parsed(value: str) -> dict[str, Any]:
         return {}
     try:
         found = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

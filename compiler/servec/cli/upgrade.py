@@ -30,6 +30,9 @@ def command(engine: str, version: str | None, image: str | None) -> int:
     name = catalog.aliases.get(engine, engine)
     if name not in catalog.engine_names:
         raise click.BadParameter(f"unknown engine `{engine}`; {catalog.known_engines}")
+    other = catalog.images.engine_of(image) if image else None
+    if other is not None and other != name:
+        raise click.BadParameter(f"{image} is an image of {other}, not of {name}")
     target = _version(version, image, name)
     findings = Findings()
     files = Files(Folder(project), findings)

@@ -66,7 +66,7 @@ class Linter:
         `docker run IMAGE` do; a container's words may leave it out."""
         words = found.words
         texts = [word.text for word in words]
-        for start in range(len(words)):
+        for start in range(len(words) if not texts or texts[0] in WRAPPERS else 1):
             for known in self.engines:
                 call = called(texts[start:], known.serve) if not _is_flag(texts[start]) else None
                 if call is not None:
@@ -74,13 +74,24 @@ class Linter:
                     rest = words[start + call.words :]
                     yield _Line(known, rest, call.positionals, image)
                     return
-        image = found.image or self._image_among(texts)
+        rest, image = self._in_container(found)
         name = self.catalog.images.engine_of(image) if image else None
         engine = self.catalog.engine(name) if name else None
-        if engine is not None and words:
-            first = texts.index(image) + 1 if image in texts else 0
-            if first < len(words) and any(_is_flag(text) for text in texts[first:]):
-                yield _Line(engine, words[first:], 1, image)
+        if engine is not None and rest and _is_flag(rest[0].text):
+            yield _Line(engine, rest, 1, image)
+
+    def _in_container(self, found: Found) -> tuple[tuple[Word, ...], str]:
+        """A container's words without a program, and its image: its own, or those that follow the
+        image of `docker run`."""
+        if found.is_container:
+            return found.words, found.image
+        texts = [word.text for word in found.words]
+        image = self._image_among(texts)
+        runs = [place for place, text in enumerate(texts[:-1]) if text in RUNNERS]
+        begins = runs and "run" in texts[runs[0] + 1 : runs[0] + 3]
+        if not image or not begins or any(text.startswith("--entrypoint") for text in texts):
+            return (), ""
+        return found.words[texts.index(image) + 1 :], image
 
     def _image_among(self, texts: Sequence[str]) -> str:
         return next((text for text in texts if self.catalog.images.engine_of(text)), "")
@@ -89,9 +100,11 @@ class Linter:
         engine, released = line.engine, self.catalog.released(line.engine.name)
         if released is None:
             return
-        version = self.version
-        if version is None and line.image:
+        version = None
+        if line.image:
             version = self.catalog.version_in(engine.name, line.image).version
+        if version is None:
+            version = self.version
         texts = [word.text for word in line.words]
         for verdict in judge(texts, engine.serve, engine.name, released, version, line.positionals):
             word = line.words[verdict.place] if verdict.place < len(line.words) else None
@@ -112,6 +125,16 @@ class Linter:
             verdict = unknown_variable(word.text, prefix, engine.name, released, version)
             if verdict is not None:
                 findings.put(verdict.at(_span(path, word)))
+
+
+WRAPPERS = frozenset((
+    "exec", "sudo", "env", "nohup", "time", "timeout", "numactl", "taskset", "nice", "ionice",
+    "stdbuf", "setsid", "chrt", "srun", "mpirun", "mpiexec", "docker", "podman", "nerdctl", "tini",
+    "dumb-init", "gosu", "su-exec", "nsys", "uv", "poetry", "conda", "command", "if", "then", "do",
+    "else", "while", "until", "!", "{", "/usr/bin/env", "/usr/bin/tini", "/sbin/tini",
+))  # fmt: skip
+"""Programs and words that start the command that follows them."""
+RUNNERS = ("docker", "podman", "nerdctl")
 
 
 def _is_flag(text: str) -> bool:

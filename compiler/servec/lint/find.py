@@ -12,11 +12,14 @@ from typing import NamedTuple
 
 import yaml
 
+from servec.catalog.command_line import HOLE
 from servec.lint.shell import EXPORTS, Command, Word, commands
 
 SHELLS = frozenset(("sh", "bash", "dash", "ash", "zsh"))
-UNIT = re.compile(r"^\[(Service|Container)\]\s*$", re.M)
-EXEC = re.compile(r"^(?:ExecStart|Exec)=[-@:+!]*", re.M)
+UNIT = re.compile(r"^\s*\[(Service|Container)\]", re.M)
+EXEC = re.compile(r"^[ \t]*(?:ExecStart[ \t]*=[ \t]*[-@:+!]*|(?P<own>Exec)[ \t]*=[ \t]*)", re.M)
+IMAGE = re.compile(r"^[ \t]*Image[ \t]*=[ \t]*(\S+)", re.M)
+SPECIFIER = re.compile(r"%[A-Za-z]")
 KINDS = re.compile(r"^(apiVersion|kind|services|containers|spec|image)\s*:", re.M)
 SUFFIXES = (".yaml", ".yml", ".json", ".sh", ".bash", ".service", ".container")
 
@@ -28,10 +31,13 @@ class Found(NamedTuple):
     words: tuple[Word, ...]
     image: str
     variables: tuple[Word, ...]
+    is_container: bool = False
+    """Whether the words are a container's own, so that they may leave the program out."""
 
 
 def find(path: str, text: str) -> Iterator[Found]:
     """Every command line of a file; text that is broken gives none."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if path.endswith((".yaml", ".yml", ".json")) or (path == "-" and KINDS.search(text)):
         yield from _in_yaml(text)
     elif UNIT.search(text):
@@ -49,7 +55,26 @@ def _in_script(
         if not command.words or _exports(command):
             exported += own
         else:
-            yield Found(command.words, image, (*exported, *own))
+            yield from _called(command.words, image, (*exported, *own), is_container=False)
+
+
+def _called(
+    words: tuple[Word, ...], image: str, variables: tuple[Word, ...], *, is_container: bool
+) -> Iterator[Found]:
+    """The words, or the commands of the script that a shell among them is given with `-c`."""
+    texts = [word.text.rpartition("/")[2] for word in words]
+    for place, text in enumerate(texts):
+        flags = [
+            at
+            for at in range(place + 1, len(words))
+            if text in SHELLS and re.match(r"-[a-z]*c\Z", words[at].text)
+        ]
+        if flags and flags[0] + 1 < len(words):
+            script = words[flags[0] + 1]
+            # A script in quotes begins one column behind its quote.
+            yield from _in_script(script.text, script.line, script.column + 1, image=image)
+            return
+    yield Found(words, image, variables, is_container)
 
 
 def _exports(command: Command) -> bool:
@@ -62,7 +87,7 @@ def _name(word: Word) -> Word:
 
 
 def _in_unit(text: str) -> Iterator[Found]:
-    image = next(iter(re.findall(r"^Image=(\S+)", text, re.M)), "")
+    image = next(iter(IMAGE.findall(text)), "")
     names = [
         Word(found[1], *_place(text, found.start(1)), len(found[1]))
         for found in re.finditer(r"^Environment=[\"']?([A-Za-z_][A-Za-z0-9_]*)=", text, re.M)
@@ -72,8 +97,10 @@ def _in_unit(text: str) -> Iterator[Found]:
         while (end := text.find("\n", end)) >= 0 and text[end - 1] == "\\":
             end += 1
         script = text[found.end() : end if end >= 0 else len(text)]
+        script = SPECIFIER.sub(HOLE * 2, script)  # as long as it was, so that places hold
+        own = image if found["own"] else ""
         for command in commands(script, *_place(text, found.end())):
-            yield Found(command.words, image, tuple(names))
+            yield from _called(command.words, own, tuple(names), is_container=bool(own))
 
 
 def _place(text: str, at: int) -> tuple[int, int]:
@@ -82,35 +109,40 @@ def _place(text: str, at: int) -> tuple[int, int]:
 
 # --- YAML ----------------------------------------------------------------------------------------
 
+UNKNOWN_PART = re.compile(
+    r"\$\([A-Za-z_][A-Za-z0-9_]*\)|\$\{[^}]*\}|\$[A-Za-z_][A-Za-z0-9_]*|\{\{.*?\}\}", re.S
+)
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def _in_yaml(text: str) -> Iterator[Found]:
     try:
+        lines = text.splitlines()
         for document in yaml.compose_all(text, Loader=LOADER):
             if document is not None:
-                yield from _in_node(document, text, set())
+                yield from _in_node(document, lines, set())
     except (yaml.YAMLError, RecursionError, ValueError):
         return
 
 
-def _in_node(node: yaml.Node, text: str, seen: set[int]) -> Iterator[Found]:
-    if id(node) in seen:  # an alias of what is being walked
+def _in_node(node: yaml.Node, lines: list[str], seen: set[int]) -> Iterator[Found]:
+    if id(node) in seen:  # an alias of what has been read
         return
+    seen.add(id(node))
     if isinstance(node, yaml.MappingNode):
         keys = {key.value: value for key, value in node.value if isinstance(key, yaml.ScalarNode)}
-        yield from _container(keys, text)
+        yield from _container(keys, lines)
         for key, value in keys.items():
             if key not in ("command", "args", "entrypoint"):
-                yield from _in_node(value, text, seen | {id(node)})
+                yield from _in_node(value, lines, seen)
     elif isinstance(node, yaml.SequenceNode):
         for item in node.value:
-            yield from _in_node(item, text, seen | {id(node)})
+            yield from _in_node(item, lines, seen)
     elif isinstance(node, yaml.ScalarNode) and ("\n" in node.value or " " in node.value):
-        yield from _in_scalar(node, text, "")
+        yield from _in_scalar(node, lines, "")
 
 
-def _container(keys: dict[str, yaml.Node], text: str) -> Iterator[Found]:
+def _container(keys: dict[str, yaml.Node], lines: list[str]) -> Iterator[Found]:
     """A container's words: `entrypoint`, `command` and `args`, in that order."""
     image = keys["image"].value if isinstance(keys.get("image"), yaml.ScalarNode) else ""
     parts = [keys[key] for key in ("entrypoint", "command", "args") if key in keys]
@@ -121,14 +153,15 @@ def _container(keys: dict[str, yaml.Node], text: str) -> Iterator[Found]:
         if isinstance(part, yaml.SequenceNode):
             words += [_word(item) for item in part.value if isinstance(item, yaml.ScalarNode)]
         elif isinstance(part, yaml.ScalarNode):
-            for command in commands(part.value, *_begin(part, text)):
+            for command in commands(part.value, *_begin(part, lines)):
                 words += command.words
     variables = tuple(_variables(keys.get("env") or keys.get("environment")))
     script = _script(words, parts)
     if script is None:
-        yield Found(tuple(words), image, variables)
+        alone = "entrypoint" not in keys
+        yield from _called(tuple(words), image, variables, is_container=alone)
         return
-    for found in _in_scalar(script, text, image):
+    for found in _in_scalar(script, lines, image):
         yield found._replace(variables=(*variables, *found.variables))
 
 
@@ -147,17 +180,16 @@ def _script(words: list[Word], parts: list[yaml.Node]) -> yaml.ScalarNode | None
     return nodes[flags[0] + 1] if flags and flags[0] + 1 < len(nodes) else None
 
 
-def _in_scalar(node: yaml.ScalarNode, text: str, image: str) -> Iterator[Found]:
-    yield from _in_script(node.value, *_begin(node, text), image)
+def _in_scalar(node: yaml.ScalarNode, lines: list[str], image: str) -> Iterator[Found]:
+    yield from _in_script(node.value, *_begin(node, lines), image)
 
 
-def _begin(node: yaml.ScalarNode, text: str) -> tuple[int, int, int]:
+def _begin(node: yaml.ScalarNode, lines: list[str]) -> tuple[int, int, int]:
     """Where a scalar's own first character is: behind a quote, or on the line below `|`; and how
     far its further lines are indented."""
     line, column = node.start_mark.line + 1, node.start_mark.column + 1
     if node.style in ("|", ">"):
-        lines = text.splitlines()
-        below = next((item for item in lines[line:] if item.strip()), "")
+        below = next((item for item in lines[line : line + 50] if item.strip()), "")
         margin = len(below) - len(below.lstrip())
         return line + 1, margin + 1, margin
     return line, column + (1 if node.style in ("'", '"') else 0), 0
@@ -166,7 +198,7 @@ def _begin(node: yaml.ScalarNode, text: str) -> tuple[int, int, int]:
 def _word(node: yaml.ScalarNode) -> Word:
     mark, end = node.start_mark, node.end_mark
     length = end.column - mark.column if end.line == mark.line else 1
-    value = re.sub(r"\$\([A-Za-z_][A-Za-z0-9_]*\)|\$\{[^}]*\}", "\0", node.value)
+    value = UNKNOWN_PART.sub(HOLE, node.value)
     return Word(value, mark.line + 1, mark.column + 1, max(length, 1))
 
 

@@ -20,9 +20,15 @@ from servec.catalog.command_line import HOLE
 UNKNOWN = HOLE
 ENDS = frozenset(";&|()\n")
 EXPANSION = re.compile(
-    r"\$(?:\{[^}\n]*\}|\([^)\n]*\)|[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])|`[^`\n]*`"
+    r"\$(?:\{[^}\n]{0,200}\}|\([^)\n]{0,200}\)|[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])"
+    r"|`[^`\n]{0,200}`"
 )
+REDIRECTION = re.compile(
+    r"(?:[0-9]+|\{[A-Za-z_][A-Za-z0-9_]*\}|&)?(?:<<-|<<<|<<|<>|<&|>&|>>|>\||<|>)"
+)
+TEMPLATE = re.compile(r"\{\{[^\n]*?\}\}")
 PLAIN = re.compile(r"[^\s\"'\\$`;&|()<>]+")
+QUOTED = re.compile(r"[^\"\\$`{]+")
 SKIP = re.compile(r"[ \t\r]+|\\\r?\n")
 
 
@@ -80,14 +86,14 @@ class _Lexer:
                 self._advance(skipped.end())
                 continue
             character = self.text[self.at]
-            if character in ENDS:
+            if redirection := REDIRECTION.match(self.text, self.at):
+                self._redirection(redirection)
+            elif character in ENDS:
                 self._advance(self.at + 1)
                 yield None
             elif character == "#":
                 end = self.text.find("\n", self.at)
                 self._advance(len(self.text) if end < 0 else end)
-            elif character in "<>":
-                self._redirection()
             else:
                 yield self._word()
 
@@ -98,11 +104,9 @@ class _Lexer:
             self.start = self.text.rfind("\n", self.at, to) + 1 - self.margin
         self.at = to
 
-    def _redirection(self) -> None:
-        """`> file` and `<<EOF` with its text are no words of the command."""
-        operator = re.compile(r"[<>]+&?-?").match(self.text, self.at)
-        assert operator is not None
-        is_here = operator.group().startswith("<<") and not operator.group().startswith("<<<")
+    def _redirection(self, operator: re.Match[str]) -> None:
+        """`2>&1`, `> file` and `<<EOF` with its text are no words of the command."""
+        is_here = operator.group().lstrip("0123456789").rstrip("-") == "<<"
         self._advance(operator.end())
         while skipped := SKIP.match(self.text, self.at):
             self._advance(skipped.end())
@@ -112,11 +116,13 @@ class _Lexer:
                 self._here(mark)
 
     def _here(self, mark: str) -> None:
+        """Leaves out the text of a here-document; what else stands on its first line stays."""
         end = self.text.find("\n", self.at)
-        found = re.compile(rf"^\t*{re.escape(mark)}$", re.M).search(self.text, max(end, self.at))
+        found = re.compile(rf"^\t*{re.escape(mark)}\r?$", re.M).search(self.text, max(end, self.at))
         if found and end >= 0 and mark:
-            rest = self.text[self.at : end]
-            self._advance(found.end() if not rest.strip() else self.at)
+            text = self.text[end + 1 : found.end()]
+            blank = "\n" * text.count("\n")
+            self.text = self.text[: end + 1] + blank + self.text[found.end() :]
 
     def _word(self) -> Word:
         line, column, first = self.line, self.at - self.start + 1, self.at
@@ -139,7 +145,7 @@ class _Lexer:
             taken = self.text[self.at + 1 : self.at + 2]
             self._advance(min(self.at + 2, len(self.text)))
             return "" if taken == "\n" else taken
-        if found := EXPANSION.match(self.text, self.at):
+        if found := EXPANSION.match(self.text, self.at) or TEMPLATE.match(self.text, self.at):
             self._advance(found.end())
             return HOLE
         plain = PLAIN.match(self.text, self.at)
@@ -166,8 +172,13 @@ class _Lexer:
                 taken = self.text[self.at + 1 : self.at + 2]
                 parts.append("" if taken == "\n" else taken)
                 self._advance(min(self.at + 2, len(self.text)))
+            elif found := TEMPLATE.match(self.text, self.at):
+                self._advance(found.end())
+                parts.append(HOLE)
             else:
-                parts.append(self.text[self.at])
-                self._advance(self.at + 1)
+                plain = QUOTED.match(self.text, self.at)
+                end = plain.end() if plain else self.at + 1
+                parts.append(self.text[self.at : end])
+                self._advance(end)
         self._advance(min(self.at + 1, len(self.text)))
         return "".join(parts)
