@@ -8,11 +8,13 @@ it is compiled without the version; `findings` gives what was said.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import Any
 
 import servec
 from servec.api import shipped_catalog
+from servec.catalog.verdicts import knob_of
 
 from tests.field.project import compile_models, differ, errors, same_mapping
 from tests.field.published import Reader, Server, chunks, version_of
@@ -38,16 +40,21 @@ ALWAYS = ("--host", "--port", "--served-model-name", "--enable-metrics")
 
 def exempt(row: Row) -> str:
     """Why a row is left out of the count; empty where it is not."""
-    if shipped_catalog().engine(row["engine"]) is None:
+    engine = shipped_catalog().engine(row["engine"])
+    if engine is None:
         return f"servec has no engine for the front end {row['engine']}"
-    return ""
+    names = set(re.findall(r'"([A-Z][A-Z0-9_]+)": ', json.dumps(row)))
+    refused = sorted(name for name in names if engine.at(None).refuses(name))
+    return f"servec refuses the variable {', '.join(refused)}, which opens the server" * bool(
+        refused
+    )
 
 
 def check(row: Row) -> list[str]:
     version = version_of(row)
-    problems = _check(row, version)
-    if problems and version is not None and findings(row):
-        return _check(row, None)
+    problems, refused = _check(row, version)
+    if refused and version is not None:
+        problems, _ = _check(row, None)
     return problems
 
 
@@ -83,27 +90,28 @@ def _hardware(name: str) -> str:
     return HARDWARE.get(name.lower(), ANY)
 
 
-def _check(row: Row, version: str | None) -> list[str]:
+def _check(row: Row, version: str | None) -> tuple[list[str], bool]:
+    """What differs, and whether servec refused it."""
     servers, result, reader = _compile(row, version)
     if errors(result):
-        return errors(result)
+        return errors(result), True
     launches = {launch.plan.name: launch for launch in result.launches}
     problems = differ("servers", sorted(servers), sorted(launches))
     for name, server in servers.items():
         if name in launches:
             found = _same_server(server, launches[name], reader)
             problems += [f"{server.role or 'server'}: {problem}" for problem in found]
-    return problems
+    return problems, False
 
 
 def _same_server(server: Server, launch: Any, reader: Reader) -> list[str]:
     _, model, *groups = launch.command
-    own = [word for group in groups if group.file is None for word in group.words]
+    own = [word for group in groups if not group.file for word in group.words]
     wanted = _flags(server.words, reader)
     found = _flags(own, reader)
     for name in ALWAYS:
-        if not any(flag[0] == name for flag in wanted):
-            found = Counter({flag: n for flag, n in found.items() if flag[0] != name})
+        if not any(_dashed(flag[0]) == name for flag in wanted):
+            found = Counter({flag: n for flag, n in found.items() if _dashed(flag[0]) != name})
     problems = differ("model", server.model, model.words[-1])
     problems += [f"argv lacks {json.dumps(flag)}" for flag in (wanted - found)]
     problems += [f"argv has {json.dumps(flag)} too many" for flag in (found - wanted)]
@@ -121,18 +129,27 @@ def _same_server(server: Server, launch: Any, reader: Reader) -> list[str]:
 
 
 def _flags(words: list[str], reader: Reader) -> Counter[tuple[str, ...]]:
-    """Flags by their first name with their values; a topology flag of 1 says nothing."""
+    """Flags by their first name, and by that which the version has for it, with their values; a
+    topology flag of 1 says nothing."""
     found: Counter[tuple[str, ...]] = Counter()
-    topology = {flag.flag.value for flag in reader.engine.serve.topology.flags}
+    topology = reader.at.topology_spellings
     for chunk in chunks(words):
         name, equals, tied = chunk[0].partition("=")
         use = reader.use(chunk)
         if use is not None and not use.negated:
             name = use.flag.name + (f".{use.key}" if use.key else "")
-        flag = (name, *map(_same, [*([tied] if equals else []), *chunk[1:]]))
-        if not (name in topology and flag[1:] == ("1",)):
-            found[flag] += 1
+        values = [*([tied] if equals else []), *chunk[1:]]
+        become = reader.at.renamed(knob_of(name), values[0] if values else True)
+        if len(become) == 1:
+            (knob, meant), = become
+            name = (reader.at.negative(knob) or "") if meant is False else reader.at.flag(knob)
+        if knob_of(name) not in topology or values != ["1"]:
+            found[(name, *map(_same, values))] += 1
     return found
+
+
+def _dashed(flag: str) -> str:
+    return flag.replace("_", "-")
 
 
 def _same(word: str) -> str:
