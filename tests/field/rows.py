@@ -14,6 +14,7 @@ KINDS = (
     "engine_capabilities",
     "argv_verdicts",
     "real_configs",
+    "bug_reports",
 )
 Row = dict[str, Any]
 
