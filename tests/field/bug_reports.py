@@ -79,14 +79,16 @@ def _compile(model: dict[str, Any], files: dict[str, str] | None = None) -> serv
     spec = {
         "checkpoint": "org/model",
         "engine": "vllm",
-        "engine_version": "0.22.0",
+        "image": "vllm/vllm-openai:v0.22.0",
         "hardware": "H100-80G",
         "recipe": "none",
         "topology": {"tp": 2},
         "gpus": 2,
     } | model
     tree = {"servec.yaml": "", "specs/m.json": json.dumps({"models": {"m": spec}})} | (files or {})
-    return servec.compile(tree=tree)
+    result = servec.compile(tree=tree)
+    assert result.ok, [item.message for item in result.findings]
+    return result
 
 
 def _pod(result: servec.Result) -> dict[str, Any]:
@@ -102,7 +104,7 @@ def _pod(result: servec.Result) -> dict[str, Any]:
 def _unread_variable(row: Row) -> list[str]:
     number = re.match(r"[\d.]+", row["version"])
     assert number is not None
-    result = _compile({"engine_version": number[0], "env": row["config"]["env"]})
+    result = _compile({"image": f"vllm/vllm-openai:v{number[0]}", "env": row["config"]["env"]})
     codes = [item.code.number for item in result.findings]
     return [] if "SV0620" in codes else [f"expected SV0620, found {codes}"]
 
@@ -147,8 +149,8 @@ def _merged(row: Row) -> list[str]:
     result = _compile(
         {"recipe": "own", "precision": "bf16", "overrides": {"max_num_seqs": 64}},
         {
-            "recipes/own.yaml": "recipes:\n  own:\n    family: own\n    hardware:\n"
-            "      H100-80G: {bf16: {vllm: {max_num_seqs: 8, block_size: 32}}}\n"
+            "recipes/own.yaml": "_family: own\nown:\n  size_range: [1, 9]\n  hardware:\n"
+            "    H100-80G: {bf16: {vllm: {max_num_seqs: 8, block_size: 32}}}\n"
         },
     )
     words = [word for launch in result.launches for word in launch.argv]
