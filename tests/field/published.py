@@ -183,9 +183,7 @@ class Reader:
         self._read([str(word) for word in names.get("extra_args") or []], server, {})
         return server
 
-    def _given(
-        self, role: str, row: Row, given: dict[str, Any], env: Mapping[str, Any]
-    ) -> Server:
+    def _given(self, role: str, row: Row, given: dict[str, Any], env: Mapping[str, Any]) -> Server:
         """Parameters by name; where the engine takes them in a file, the topology is apart."""
         server = Server(role, row["model"], env=_variables(env))
         if self.engine.serve.files:

@@ -141,7 +141,7 @@ def _flags(words: list[str], reader: Reader) -> Counter[tuple[str, ...]]:
         values = [*([tied] if equals else []), *chunk[1:]]
         become = reader.at.renamed(knob_of(name), values[0] if values else True)
         if len(become) == 1:
-            (knob, meant), = become
+            ((knob, meant),) = become
             name = (reader.at.negative(knob) or "") if meant is False else reader.at.flag(knob)
         if knob_of(name) not in topology or values != ["1"]:
             found[(name, *map(_same, values))] += 1
