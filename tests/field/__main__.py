@@ -21,12 +21,16 @@ def main(arguments: list[str]) -> int:
         return 2
     kind, file = words
     module = importlib.import_module(f"tests.field.{kind}")
-    result = judge(module, read(Path(file)))
+    rows = read(Path(file))
+    result = judge(module, rows)
     if verbose:
         for name, problems in result.failed.items():
             print(name, *(f"  {problem}" for problem in problems), sep="\n")
         for name, reason in result.exempt.items():
             print(f"{name}\n  exempt: {reason}")
+        for row in rows if hasattr(module, "findings") else ():
+            for finding in module.findings(row):
+                print(f"{row['id']}\n  found: {finding}")
     total = result.passed + len(result.failed)
     print(f"{kind}: {result.passed}/{total} (exempt {len(result.exempt)})")
     return 1 if result.failed else 0

@@ -13,12 +13,15 @@ KINDS = (
     "requirement_rules",
     "engine_capabilities",
     "argv_verdicts",
+    "real_configs",
+    "bug_reports",
 )
 Row = dict[str, Any]
 
 
 class Kind(Protocol):
-    """A module for one form of rows."""
+    """A module for one form of rows. It may have `exempt(row)`, a rule that gives the reason, and
+    `findings(row)`, what servec says of a row that holds."""
 
     EXEMPT: dict[str, str]
 
@@ -50,10 +53,12 @@ def read(path: Path) -> list[Row]:
 
 
 def judge(kind: Kind, rows: list[Row]) -> Result:
-    """Rows with a quirk of the system they came from are exempt, and those a module names."""
+    """Rows with a quirk of the system they came from are exempt, and those a module names or
+    has a rule for."""
     result = Result()
     for row in rows:
-        reason = kind.EXEMPT.get(row["id"]) or row.get("quirk")
+        by_rule = getattr(kind, "exempt", lambda row: "")
+        reason = kind.EXEMPT.get(row["id"]) or row.get("quirk") or by_rule(row)
         if reason:
             result.exempt[row["id"]] = reason
             continue

@@ -184,8 +184,10 @@ class EngineAt:
         return (parameter, key) if dot and parameter in self.files else None
 
     def flag(self, knob: str) -> str:
-        words = self.serve.flag_words
-        return "--" + (knob if words and words.value == "_" else knob.replace("_", "-"))
+        """The flag of a knob; a key behind a dot is a name of a JSON value and stays as it is."""
+        words, (name, dot, key) = self.serve.flag_words, knob.partition(".")
+        head = name if words and words.value == "_" else name.replace("_", "-")
+        return f"--{head}{dot}{key}"
 
     def negative(self, knob: str) -> str | None:
         """The flag that says `false`, or None where leaving the flag out is all there is."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
+from functools import cache
 from pathlib import Path
 
 from servec.diag import codes
@@ -104,7 +105,8 @@ class Files:
             return read_json(path, text, self.findings)
         from servec.source.yaml_reader import read_yaml
 
-        return read_yaml(path, text, self.findings)
+        known = _read_shipped(path, text) if path.startswith(MARK) else None
+        return known or read_yaml(path, text, self.findings)
 
     def _bytes(self, path: str) -> bytes | None:
         try:
@@ -118,6 +120,16 @@ class Files:
             problem = error.strerror or str(error)
             self.findings.add(codes.UNREADABLE, Span(path, 1, 1), problem=problem)
             return None
+
+
+@cache
+def _read_shipped(path: str, text: str) -> Node | None:
+    """A shipped file's value, read once a process whatever is compiled; None with a mistake."""
+    from servec.source.yaml_reader import read_yaml
+
+    findings = Findings()
+    node = read_yaml(path, text, findings)
+    return None if list(findings) else node
 
 
 def _decode(path: str, content: bytes, findings: Findings) -> str | None:
