@@ -33,7 +33,73 @@ LEGAL = {
     "parse_cuda_graph_config_arg": "{}",
 }
 """A value for each type; of `json:Keys` it is `{}`."""
+LEGAL_OF = {
+    "--config": None,
+    "--lora-modules": "name=path",
+    "--prompt-adapters": "name=path",
+    "--enable-chunked-prefill": "true",
+    "--multi-step-stream-outputs": "true",
+    "--disable-logprobs-during-spec-decoding": "true",
+}
+"""Values of flags whose type does not tell; None for one that needs a file."""
 NOT_ONE = "not-one"
+SPECIAL: dict[str, tuple[tuple[str, ...], ...]] = {
+    "vllm": (
+        (),
+        ("--help",),
+        ("-O3",),
+        ("-O", "2"),
+        ("-O=1",),
+        ("-O.level=3",),
+        ("-O", "{}"),
+        ("-tp", "2"),
+        ("-tp=2",),
+        ("-tp2",),
+        ("--compilation-config.level", "3"),
+        ("--compilation-config.cudagraph_capture_sizes+", "3"),
+        ("--speculative-config.method", "ngram"),
+        ("--speculative-config.num_speculative_tokens=3",),
+        ("--port.number", "3"),
+        ("--seed", "1_000"),
+        ("--seed", " 3"),
+        ("--seed", "3.0"),
+        ("--gpu-memory-utilization", "1e-1"),
+        ("--gpu-memory-utilization", "nan"),
+        ("--max-model-len", "8K"),
+        ("--max-model-len", "8.5k"),
+        ("--max-model-len", "8kb"),
+        ("--max-model-len", "1.5K"),
+        ("stray",),
+        ("--",),
+        ("-x",),
+        ("--seed", "--port"),
+        ("--seed", "1", "2"),
+        ("--enforce-eager", "--seed", "1"),
+        ("--served-model-name", "a", "b", "--seed", "1"),
+    ),
+    "sglang": (
+        (),
+        ("--help",),
+        ("--tp", "2"),
+        ("--dp", "2"),
+        ("--pp", "2"),
+        ("--ep", "2"),
+        ("--tp=2",),
+        ("--tp_size", "2"),
+        ("--context-length", "8k"),
+        ("--context-length", "8K"),
+        ("--random-seed", "1_000"),
+        ("--random-seed", "3.0"),
+        ("--mem-fraction-static", "1e-1"),
+        ("--json-model-override-args.key", "3"),
+        ("stray",),
+        ("-x",),
+        ("--random-seed", "--port"),
+        ("--disable-radix-cache", "--random-seed", "1"),
+        ("--no-disable-radix-cache",),
+    ),
+}
+"""Forms that only some parsers take, and words that are easily taken for others."""
 
 
 class Case(NamedTuple):
@@ -44,8 +110,10 @@ class Case(NamedTuple):
     words: tuple[str, ...]
 
 
-def cases(here: ReleasedAt) -> Iterator[Case]:
-    """The command lines of a release, in the order of its flags."""
+def cases(engine: str, here: ReleasedAt) -> Iterator[Case]:
+    """The command lines of a release: those that its engine alone takes, then by its flags."""
+    for words in SPECIAL[engine]:
+        yield Case("special", " ".join(words), words)
     options = [*here.flags, *here.negatives, "-h", "--help"]
     flags = {flag.name: flag for flag in here.flags.values()}
     for _, flag in sorted(flags.items()):
@@ -91,6 +159,9 @@ def _values(flag: Flag, here: ReleasedAt) -> Iterator[Case]:
 def _legal(flag: Flag) -> list[str]:
     if flag.choices:
         return list(dict.fromkeys(str(choice) for choice in (flag.choices[0], flag.choices[-1])))
+    if flag.name in LEGAL_OF and flag.takes_value:
+        value = LEGAL_OF[flag.name]
+        return [] if value is None else [value]
     kind, _, keys = flag.type.rstrip("?").partition(":")
     if keys:
         return ["{}"]
@@ -110,6 +181,8 @@ def _spellings(flag: Flag, options: list[str]) -> Iterator[Case]:
         yield Case("underscores", flag.name, ("--" + flag.name[2:].replace("-", "_"), *values))
     beginnings = [flag.name[:end] for end in range(3, len(flag.name))]
     free = [word for word in beginnings if word not in options]
+    if flag.takes_value and not values:
+        return
     for what, wanted in (("cut short", True), ("ambiguous", False)):
         found = [word for word in free if _is_unique(word, options) is wanted]
         if found:

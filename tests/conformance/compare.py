@@ -9,7 +9,6 @@ from typing import NamedTuple
 import servec
 from servec.api import shipped_catalog
 from servec.catalog.calls import called
-from servec.catalog.versions import parse_version
 from servec.extract.observe import parser_says
 
 from tests.conformance.cases import cases
@@ -78,7 +77,7 @@ def _lines(engine: str, version: str) -> Iterator[Line]:
     assert released is not None
     # Of a release between two of the catalogue servec says only what both say.
     if is_catalogued(engine, version):
-        for case in cases(released.at(parse_version(version))):
+        for case in cases(engine, released.of(version)):
             yield Line(case.what, case.flag, (*PROGRAMS[engine], *case.words))
 
 

@@ -26,7 +26,7 @@ from servec.catalog.command_line import (
     read_words,
     value_fault,
 )
-from servec.catalog.versions import holds
+from servec.catalog.versions import holds, parse_version
 from servec.diag import codes
 from servec.diag.findings import Code, Finding, Places, Severity
 from servec.diag.suggest import nearest
@@ -70,13 +70,7 @@ def judge(
 ) -> list[Verdict]:
     """Verdicts about the words behind a program. `at_start` is the severity of what the parser
     accepts and the server refuses when it starts."""
-    rules = serve.syntax
-    syntax = Syntax(
-        abbreviations=released.abbreviations,
-        underscores=bool(rules and rules.underscores and rules.underscores.value),
-        dotted=bool(rules and rules.dotted and rules.dotted.value),
-        positionals=positionals,
-    )
+    syntax = _syntax(serve, released, version, positionals)
     told = [
         list(_Judge(words, serve, engine, released, version, here, syntax, at_start).verdicts())
         for here in released.around(version)
@@ -87,6 +81,25 @@ def judge(
         if all(any(_same(verdict, other) for other in others) for others in told[1:])
     ]
     return [_softened(verdict, released, version) for verdict in agreed]
+
+
+def _syntax(serve: Serve, released: Released, version: Version | None, positionals: int) -> Syntax:
+    rules = serve.syntax
+    if rules is None:
+        return Syntax(abbreviations=released.abbreviations, positionals=positionals)
+    since = parse_version(rules.dotted_since.value) if rules.dotted_since else None
+    is_dotted = rules.dotted is not None and rules.dotted.value
+    levels = {rule.word.value: rule for rule in reversed(rules.levels) if holds(rule, version)}
+    return Syntax(
+        abbreviations=released.abbreviations,
+        underscores=rules.underscores is not None and rules.underscores.value,
+        dotted=is_dotted and (since is None or version is None or version >= since),
+        positionals=positionals,
+        levels=tuple(
+            (word, rule.flag.value, rule.key.value if rule.key else "")
+            for word, rule in levels.items()
+        ),
+    )
 
 
 def _same(one: Verdict, other: Verdict) -> bool:
@@ -198,10 +211,9 @@ class _Judge:
         knob = knob_of(use.flag.name)
         named = {item.key.value: item.value.value for item in self.serve.configs}
         known = self.here.configs.get(named.get(knob, kind), frozenset())
-        if use.key:
-            yield from self.key(use, use.key.partition(".")[0], known)
-            return
-        for value in use.values:
+        # A key behind a dot is a JSON value of this key.
+        tied = json.dumps({use.key.partition(".")[0]: 0})
+        for value in [tied] if use.key else use.values:
             wanted = value_fault(use.flag, value)
             if wanted:
                 allowed = [str(choice) for choice in use.flag.choices]

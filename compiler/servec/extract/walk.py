@@ -254,10 +254,12 @@ def _says_no(parser: argparse.ArgumentParser, action: argparse.Action, option: s
 
 
 def _choices(values: Any, reader: Any = None) -> list[Any]:
-    """The words of a choice; `None` is one where the option's type reads it so."""
+    """The words of a choice. A type that reads the word `None` as none makes it one where none is a
+    choice, and takes it from the choices where it is only a word."""
     if values is None or isinstance(values, str):
         return []
-    plain = [_word(value) for value in values if value is not None or _reads_none(reader)]
+    absent = (None,) if not _reads_none(reader) else () if None in values else ("None",)
+    plain = [_word(value) for value in values if value not in absent]
     return sorted(plain, key=str) if isinstance(values, set | frozenset) else plain
 
 

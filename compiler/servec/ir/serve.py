@@ -128,12 +128,25 @@ class Negatives:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """A short word with a number, `-O3`, that the parser takes for a flag, or for a key of one."""
+
+    span: Span
+    versions: At[str] | None = key(RULE_RANGE, "versions that take it so")
+    word: At[str] = key(FLAG, "the short word", required=True)
+    flag: At[str] = key(FLAG, "the flag that it becomes", required=True)
+    key: At[str] | None = key(KNOB, "the key of the flag's JSON value that it becomes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SyntaxRules:
     """What the engine's parser takes beside exact flags."""
 
     span: Span
     underscores: At[bool] | None = key(Bool(), "`_` for `-` in a flag's name")
     dotted: At[bool] | None = key(Bool(), "`--flag.key value` for one key of a JSON value")
+    dotted_since: At[str] | None = key(VERSION, "the first version that takes that")
+    levels: tuple[Level, ...] = key(ListOf(Record(Level)), "short words with a number")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
