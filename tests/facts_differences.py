@@ -29,7 +29,12 @@ KINDS = {
 ABSENT = "==SUPPRESS=="
 NAMED = {
     ("vllm", "0.9.2", "--api-server-count", "default"): "the command itself adds it, with 1",
-    ("vllm", "0.9.2", "--data-parallel-start-rank", "default"): "the command itself adds it, with 0",
+    (
+        "vllm",
+        "0.9.2",
+        "--data-parallel-start-rank",
+        "default",
+    ): "the command itself adds it, with 0",
 }
 """Differences that are meant, each with its reason."""
 

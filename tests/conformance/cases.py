@@ -1,10 +1,10 @@
 """A release in the catalogue -> command lines: each flag rightly used, and in each wrong way.
 
-    --max-model-len, of type int  ->  --max-model-len 3            a legal value
-                                      --max-model-len not-one      not of its type
-                                      --max-model-len              no value
-                                      --max-model-lenq 3           misspelt
-                                      --max-model-l 3              cut short, ...
+--max-model-len, of type int  ->  --max-model-len 3            a legal value
+                                  --max-model-len not-one      not of its type
+                                  --max-model-len              no value
+                                  --max-model-lenq 3           misspelt
+                                  --max-model-l 3              cut short, ...
 """
 
 from __future__ import annotations

@@ -16,6 +16,8 @@ from tests.conformance.differences import REFUSES, TAKES, reason_of
 from tests.conformance.releases import PROGRAMS, goldens
 
 CUT_SHORT = "SV0616"
+WARNED = {"cut short": True, "a legal value": False, "switch": False, "underscores": False}
+"""Whether a name that is cut short is warned of."""
 
 
 class Line(NamedTuple):
@@ -98,6 +100,8 @@ def _differences(
     if bool(errors) is not bool(message) or (line.pinned and message):
         verdict = REFUSES if errors else TAKES
         said = message or "; ".join(errors)
-        yield Difference(line, verdict, said, reason_of(engine, verdict, line.flag, line.what))
-    elif not message and (line.what == "cut short") is not (CUT_SHORT in warned):
+        yield Difference(
+            line, verdict, said, reason_of(engine, version, verdict, line.flag, line.what)
+        )
+    elif not message and line.what in WARNED and WARNED[line.what] is not (CUT_SHORT in warned):
         yield Difference(line, "warns wrongly", ", ".join(sorted(warned)) or "no warning", "")

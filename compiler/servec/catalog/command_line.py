@@ -119,6 +119,9 @@ class _Reader:
         place, bare = 0, 0
         while place < len(self.words):
             word = self.words[place]
+            if word == "--":
+                place += 1
+                continue
             if not self._is_option(word):
                 bare += HOLE not in word
                 if bare > self.syntax.positionals and HOLE not in word:
@@ -279,7 +282,7 @@ def _type_faults(kind: str, value: str) -> Iterator[str]:
         yield "is a JSON object"
 
 
-HUMAN = re.compile(r"-?\d+\Z|\d+(\.\d+)?[kmgtKMGT]\Z")
+HUMAN = re.compile(r"-?\d+\Z|\d+(\.\d+)?[kmgt]\Z|\d+[KMGT]\Z")
 
 
 def _reads(as_type: type[int] | type[float], value: str) -> bool:
