@@ -1,8 +1,8 @@
 """python -m tests.facts_differences [FOLDER]: the catalogues against other readings of releases.
 
 A reading is <engine>-<version>.json with the flags that a released parser has. Shows where the
-catalogue has other flags, negative forms, kinds, enforced choices or defaults, and why that is meant
-where it is.
+catalogue has other flags, negative forms, kinds, enforced choices or defaults, and why, where that
+is meant.
 """
 
 from __future__ import annotations
@@ -46,16 +46,14 @@ class Difference(NamedTuple):
     version: str
     flag: str
     what: str
-    read: object
-    catalogued: object
+    read: Any
+    ours: Any
 
 
 def reason_of(found: Difference) -> str:
     """Why a difference is meant; empty where it is not."""
-    read, ours = found.read, found.catalogued
-    if found.what == "choices" and isinstance(read, list) and isinstance(ours, list):
-        if [word for word in read if word != "None"] == ours:
-            return "the type reads the word None as none, which the parser then does not find"
+    if found.what == "choices" and [word for word in found.read if word != "None"] == found.ours:
+        return "the type reads the word None as none, which the parser then does not find"
     return NAMED.get(found[:4], "")
 
 
@@ -103,7 +101,7 @@ def main(arguments: list[str]) -> int:
     folder = Path(arguments[0]) if arguments else FACTS
     found = list(differences(folder))
     for item in found:
-        print(*item[:4], f"read {item.read!r}, catalogued {item.catalogued!r}", sep="  ")
+        print(*item[:4], f"read {item.read!r}, catalogued {item.ours!r}", sep="  ")
         print(f"    {reason_of(item) or 'NOT MEANT'}")
     wrong = [item for item in found if not reason_of(item)]
     print(f"facts_differences: {len(found)} differences, {len(wrong)} of them not meant")

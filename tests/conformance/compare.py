@@ -1,4 +1,4 @@
-"""A release -> what its own parser and servec say of the same command lines, and where they differ."""
+"""A release -> command lines of which its own parser and servec do not say the same."""
 
 from __future__ import annotations
 

@@ -122,6 +122,13 @@ NAMED = (
     Named(
         "sglang",
         TAKES,
+        "the type has the name of one that takes `K`; this one takes `Ki`",
+        ("--context-length 8K",),
+        ("special",),
+    ),
+    Named(
+        "sglang",
+        TAKES,
         "deprecated flags whose use this release refuses; servec warns",
         ("--enable-flashinfer-mla", "--enable-flashmla"),
         ("switch", "cut short", "underscores"),

@@ -21,9 +21,11 @@ def digest_of(engine: str) -> str:
 
 
 def write(results: dict[str, dict[str, Compared]], today: date) -> None:
-    """Write the record, or write it anew."""
-    engines = {engine: _engine(engine, compared) for engine, compared in results.items()}
-    text = json.dumps({"date": today.isoformat(), "engines": engines}, indent=2)
+    """Write the part of each engine; that of others stays."""
+    engines = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    for engine, compared in results.items():
+        engines[engine] = {"date": today.isoformat(), **_engine(engine, compared)}
+    text = json.dumps(dict(sorted(engines.items())), indent=2)
     RECORD.write_text(text + "\n", encoding="utf-8")
 
 

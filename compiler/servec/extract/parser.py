@@ -1,5 +1,5 @@
-"""A way to a release's parser -> its options, asked of `walk.py` in a process of its own, or what it
-says of command lines, asked of `say.py`.
+"""A way to a release's parser -> its options, asked of `walk.py` in a process of its own; or what
+it says of command lines, asked of `say.py`.
 
 The process has bounds of memory and time, an environment without the user's own settings, and a
 home folder that is thrown away. A module that is missing there is stood in for, and the parser is
