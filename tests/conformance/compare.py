@@ -57,7 +57,7 @@ def compare(engine: str, version: str) -> Compared:
     lines = list(_lines(engine, version))
     behind = [_behind(engine, line.argv) for line in lines]
     sha256, said = parser_says(engine, version, behind)
-    differences = []
+    differences: list[Difference] = []
     for line, message in zip(lines, said, strict=True):
         differences += _differences(engine, version, line, message)
     ways = dict(sorted(Counter(line.what for line in lines).items()))
