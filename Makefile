@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: plans check test bless lint types wheel clean
+.PHONY: plans check test conformance bless lint types wheel clean
 
 plans: $(VENV)/.runtime            ## compile specs/ into golden/
 	$(BIN)/servec build
@@ -14,6 +14,9 @@ check: $(VENV)/.runtime            ## hold golden/ against specs/; write nothing
 
 test: $(VENV)/.dev                 ## run the tests
 	$(BIN)/python -m pytest -n auto
+
+conformance: $(VENV)/.dev          ## ask the parsers of released engines; needs a network
+	$(BIN)/python -m tests.conformance
 
 bless: $(VENV)/.dev                ## rewrite the expected output of cases, and golden/
 	$(BIN)/python -m pytest -n auto --bless

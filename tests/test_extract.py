@@ -20,7 +20,7 @@ from servec.extract.environment import environment_of
 from servec.extract.errors import ExtractionError
 from servec.extract.folders import cache_folder
 from servec.extract.observation import Flag, Observation, from_json, to_json
-from servec.extract.observe import observe
+from servec.extract.observe import observe, parser_says
 from servec.extract.package import package_of
 from servec.extract.parser import Limits
 from servec.extract.recipe import LISTS, Recipe, recipe_of
@@ -602,3 +602,21 @@ def test_shipped_recipes_are_whole(engine: str) -> None:
         names = [text.partition("==")[0] for text in recipe.installed(version)]
         assert len(names) == len(set(names)), version
         assert {"torch", "transformers"} <= set(names), version
+
+
+def test_the_parser_of_a_release_says_what_it_takes(bench: Bench) -> None:
+    words = [["m", "--port", "1", "--middleware", "x"], ["m", "--port", "x"], ["--help"]]
+    found, said = parser_says(
+        "tiny", "1.0", words, recipe=bench.recipe(), wheel=bench.wheel(), cache=bench.cache
+    )
+    assert found == bench.observe().sha256
+    assert said == (None, "argument --port/-p: invalid int value: 'x'", None)
+    with pytest.raises(ExtractionError, match=r"the parser of tiny 2\.0 cannot be asked"):
+        parser_says(
+            "tiny",
+            "2.0",
+            words,
+            recipe=bench.recipe(),
+            wheel=bench.wheel(version="2.0"),
+            cache=bench.cache,
+        )

@@ -106,8 +106,6 @@ def test_words_given_to_the_function_are_judged_without_a_shell() -> None:
     found = servec.check_argv("vllm", argv, version="0.29.0")  # type: ignore[list-item]
     assert [item.code.number for item in found] == ["SV0615"]
     deep = '{"a":' * 50_000
-    assert servec.check_argv(
-        "vllm", ["vllm", "serve", "m", "--hf-overrides", deep], version="0.29.0"
-    )
+    servec.check_argv("vllm", ["vllm", "serve", "m", "--hf-overrides", deep], version="0.29.0")
     with pytest.raises(servec.UnknownEngine):
         servec.check_argv("vlm", [])

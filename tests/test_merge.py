@@ -139,3 +139,11 @@ def test_engines_have_the_releases_that_are_promised() -> None:
         counts[name] = len(heads)
     assert counts["vllm"] >= 30
     assert counts["sglang"] >= 20
+
+
+def test_a_flag_that_was_renamed_has_its_new_name_only_where_it_is_taken() -> None:
+    old = observed("0.9.0", {"flags": ["--old"], "kind": "store_true"})
+    new = observed("1.0.0", {"flags": ["--new", "--old"], "kind": "store_true"})
+    released = read(merge([old, new]))
+    assert sorted(released.of("0.9.0").flags) == ["--old"]
+    assert sorted(released.of("1.0.0").flags) == ["--new", "--old"]

@@ -19,7 +19,7 @@ from servec.api import shipped_catalog
 from servec.catalog.calls import called
 from servec.catalog.command_line import Syntax, Use, read_words
 from servec.catalog.engines import Engine, EngineAt
-from servec.catalog.verdicts import knob_of
+from servec.catalog.given import knob_of
 from servec.catalog.versions import parse_version
 
 from tests.field.rows import Row

@@ -14,7 +14,7 @@ from typing import Any
 
 import servec
 from servec.api import shipped_catalog
-from servec.catalog.verdicts import knob_of
+from servec.catalog.given import knob_of
 
 from tests.field.project import compile_models, differ, errors, same_mapping
 from tests.field.published import Reader, Server, chunks, version_of

@@ -26,12 +26,15 @@ def called(argv: Sequence[str], serve: Serve) -> Called | None:
     flag is taken for the program's own words."""
     if argv and argv[0].startswith("-"):
         return Called(0, 1)
-    found = [
-        Called(len(call.program), 0 if call.model else 1)
-        for call in _calls(serve)
-        if _begins(argv, [word.value for word in call.program])
-    ]
-    return max(found, default=None)
+    found = [call for call in _calls(serve) if _begins(argv, [word.value for word in call.program])]
+    if not found:
+        return None
+    words = max(len(call.program) for call in found)
+    calls = [call for call in found if len(call.program) == words]
+    bare = any(call.model is None for call in calls)
+    if bare and len(calls) > 1:  # the model as a word is one of two ways, and comes first
+        bare = len(argv) > words and not argv[words].startswith("-")
+    return Called(words, 1 if bare else 0)
 
 
 def _calls(serve: Serve) -> Iterator[Call]:

@@ -23,14 +23,35 @@ HOLE = "\0"
 NEGATIVE_NUMBER = re.compile(r"-\d+\Z|-\d*\.\d+\Z")
 
 
+_HELP = Flag(
+    name="--help",
+    spellings=("--help", "-h"),
+    negatives=(),
+    kind="switch",
+    type="",
+    nargs=None,
+    choices=(),
+    default=None,
+    deprecated="",
+    removed="",
+    variable="",
+)
+HELP = dict.fromkeys(_HELP.spellings, _HELP)
+"""What every parser has beside the flags of a release."""
+
+
 class Syntax(NamedTuple):
     """What a parser takes beside exact names: unique beginnings, `_` for `-`, and keys of a JSON
-    value behind a dot; `positionals` is how many bare words it takes, None any number."""
+    value behind a dot; `positionals` is how many bare words it takes. `levels` are short words with
+    a number, as `-O3`, each with the flag that it becomes and the key of its JSON value, or ""."""
 
     abbreviations: bool = False
     underscores: bool = False
     dotted: bool = False
     positionals: int = 0
+    levels: tuple[tuple[str, str, str], ...] = ()
+    pairs: bool = False
+    """Whether `a=1,b=2` is taken for JSON."""
 
 
 class Use(NamedTuple):
@@ -91,7 +112,7 @@ class _Found(NamedTuple):
 class _Reader:
     def __init__(self, words: Sequence[str], here: ReleasedAt, syntax: Syntax) -> None:
         self.words = words
-        self.options = here.flags | here.negatives
+        self.options = HELP | here.flags | here.negatives
         self.syntax = syntax
         self.uses: list[Use] = []
         self.faults: list[Fault] = []
@@ -100,6 +121,9 @@ class _Reader:
         place, bare = 0, 0
         while place < len(self.words):
             word = self.words[place]
+            if word == "--":
+                place += 1
+                continue
             if not self._is_option(word):
                 bare += HOLE not in word
                 if bare > self.syntax.positionals and HOLE not in word:
@@ -131,6 +155,9 @@ class _Reader:
             return None
         tied = value if equals else None
         name, key = self._name(head)
+        level = self._level(word, place)
+        if level is not None:
+            return level
         if word in self.options:
             return _Found(self.options[word], word, None, "")
         if name in self.options:
@@ -145,6 +172,19 @@ class _Reader:
             self.faults.append(Fault(Kind.AMBIGUOUS, place, word, tuple(matches)))
         else:
             self.faults.append(Fault(Kind.UNKNOWN, place, name))
+        return None
+
+    def _level(self, word: str, place: int) -> _Found | None:
+        """A short word with a number tied to it or behind it."""
+        for short, name, key in self.syntax.levels:
+            if not word.startswith(short) or name not in self.options:
+                continue
+            tied = word[len(short) :].removeprefix("=")
+            if tied and not tied.startswith("."):
+                return _Found(self.options[name], name, tied, key)
+            following = self.words[place + 1] if place + 1 < len(self.words) else ""
+            if not tied and following in LEVELS:
+                return _Found(self.options[name], name, None, key)
         return None
 
     def _name(self, head: str) -> tuple[str, str]:
@@ -189,6 +229,8 @@ class _Reader:
 
 
 MANY = 1 << 20
+LEVELS = ("0", "1", "2", "3")
+"""What may follow a short word as its number."""
 
 
 def _counts(flag: Flag) -> tuple[int, int]:
@@ -208,8 +250,12 @@ def _counts(flag: Flag) -> tuple[int, int]:
             return 0, MANY
 
 
-def value_fault(flag: Flag, value: str) -> str:
-    """What is wrong with a value; empty where nothing is, or nothing is known."""
+PAIRS = re.compile(r"\w+=\w+(?:,\w+=\w+)*\Z")
+
+
+def value_fault(flag: Flag, value: str, *, pairs: bool = False) -> str:
+    """What is wrong with a value; empty where nothing is, or nothing is known. `pairs`: `a=1,b=2`
+    is taken for JSON."""
     if HOLE in value:
         return ""
     if flag.choices:
@@ -219,6 +265,8 @@ def value_fault(flag: Flag, value: str) -> str:
     if flag.type.endswith("?") and _is_none(value):
         return ""
     kind = flag.type.rstrip("?")
+    if pairs and kind == "json" and PAIRS.match(value):
+        return ""
     return next(_type_faults(kind, value), "")
 
 
@@ -236,11 +284,13 @@ def _type_faults(kind: str, value: str) -> Iterator[str]:
         yield "is a whole number, or one with k, m, g, t or K, M, G, T"
     elif kind == "human_readable_int_or_auto" and not (HUMAN.match(value) or value == "auto"):
         yield "is a whole number, one with k or K and the like, or auto"
-    elif (kind == "json" or kind.startswith("json:")) and not _is_json(value):
+    elif kind in ("json", "json_list_type") and not _is_json(value):
         yield "is JSON"
+    elif kind.startswith("json:") and not _is_json(value, dict):
+        yield "is a JSON object"
 
 
-HUMAN = re.compile(r"-?\d+\Z|\d+(\.\d+)?[kmgtKMGT]\Z")
+HUMAN = re.compile(r"-?\d+\Z|\d+(\.\d+)?[kmgt]\Z|\d+[KMGT]\Z")
 
 
 def _reads(as_type: type[int] | type[float], value: str) -> bool:
@@ -251,11 +301,10 @@ def _reads(as_type: type[int] | type[float], value: str) -> bool:
     return True
 
 
-def _is_json(value: str) -> bool:
+def _is_json(value: str, of: type = object) -> bool:
     import json
 
     try:
-        json.loads(value)
+        return isinstance(json.loads(value), of)
     except (ValueError, RecursionError):
         return False
-    return True

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.version import Version
 
@@ -26,11 +26,12 @@ from servec.catalog.command_line import (
     read_words,
     value_fault,
 )
-from servec.catalog.versions import holds
+from servec.catalog.given import given, knob_of, meets, number, parsed
+from servec.catalog.versions import NEWEST, holds, in_range, parse_version
 from servec.diag import codes
 from servec.diag.findings import Code, Finding, Places, Severity
 from servec.diag.suggest import nearest
-from servec.source.located import List, Node, Plain, Span, plain
+from servec.source.located import Span
 
 if TYPE_CHECKING:
     from servec.catalog.released import Released, ReleasedAt
@@ -70,13 +71,7 @@ def judge(
 ) -> list[Verdict]:
     """Verdicts about the words behind a program. `at_start` is the severity of what the parser
     accepts and the server refuses when it starts."""
-    rules = serve.syntax
-    syntax = Syntax(
-        abbreviations=released.abbreviations,
-        underscores=bool(rules and rules.underscores and rules.underscores.value),
-        dotted=bool(rules and rules.dotted and rules.dotted.value),
-        positionals=positionals,
-    )
+    syntax = _syntax(serve, released, version, positionals)
     told = [
         list(_Judge(words, serve, engine, released, version, here, syntax, at_start).verdicts())
         for here in released.around(version)
@@ -87,6 +82,26 @@ def judge(
         if all(any(_same(verdict, other) for other in others) for others in told[1:])
     ]
     return [_softened(verdict, released, version) for verdict in agreed]
+
+
+def _syntax(serve: Serve, released: Released, version: Version | None, positionals: int) -> Syntax:
+    rules = serve.syntax
+    if rules is None:
+        return Syntax(abbreviations=released.abbreviations, positionals=positionals)
+    since = parse_version(rules.dotted_since.value) if rules.dotted_since else None
+    is_dotted = rules.dotted is not None and rules.dotted.value
+    levels = {rule.word.value: rule for rule in reversed(rules.levels) if holds(rule, version)}
+    return Syntax(
+        abbreviations=released.abbreviations,
+        underscores=rules.underscores is not None and rules.underscores.value,
+        dotted=is_dotted and (since is None or version is None or version >= since),
+        positionals=positionals,
+        pairs=rules.pairs is not None and in_range(version or NEWEST, rules.pairs.value),
+        levels=tuple(
+            (word, rule.flag.value, rule.key.value if rule.key else "")
+            for word, rule in levels.items()
+        ),
+    )
 
 
 def _same(one: Verdict, other: Verdict) -> bool:
@@ -115,6 +130,7 @@ class _Judge:
         at_start: Severity,
     ) -> None:
         self.at_start = at_start
+        self.syntax = syntax
         self.words = words
         self.serve = serve
         self.engine = engine
@@ -122,7 +138,7 @@ class _Judge:
         self.version = version
         self.here = here
         self.reading: Reading = read_words(words, here, syntax)
-        self.given = dict(_given(self.reading))
+        self.given = dict(given(self.reading))
 
     def verdicts(self) -> Iterator[Verdict]:
         for fault in self.reading.faults:
@@ -197,12 +213,12 @@ class _Judge:
         kind = use.flag.type.rstrip("?").partition(":")[2]
         knob = knob_of(use.flag.name)
         named = {item.key.value: item.value.value for item in self.serve.configs}
-        known = self.here.configs.get(named.get(knob, kind), frozenset())
-        if use.key:
-            yield from self.key(use, use.key.partition(".")[0], known)
-            return
-        for value in use.values:
-            wanted = value_fault(use.flag, value)
+        config = named.get(knob, kind)
+        known = self.here.configs.get(config, frozenset())
+        # A key behind a dot is a JSON value of this key.
+        tied = json.dumps({use.key.partition(".")[0]: 0})
+        for value in [tied] if use.key else use.values:
+            wanted = value_fault(use.flag, value, pairs=self.syntax.pairs)
             if wanted:
                 allowed = [str(choice) for choice in use.flag.choices]
                 yield self.verdict(
@@ -215,10 +231,10 @@ class _Judge:
                     advice="",
                 )
             elif known:
-                for key in _keys(value):
-                    yield from self.key(use, key, known)
+                for key in parsed(value):
+                    yield from self.key(use, key, config, known)
 
-    def key(self, use: Use, key: str, known: frozenset[str]) -> Iterator[Verdict]:
+    def key(self, use: Use, key: str, config: str, known: frozenset[str]) -> Iterator[Verdict]:
         name = key.rstrip("+").replace("-", "_")
         if known and name not in known:
             yield self.verdict(
@@ -229,7 +245,13 @@ class _Judge:
                 name=name,
                 history="",
                 advice="",
-            )
+            )._replace(severity=None if self.refuseskeys_of_json(config) else Severity.WARNING)
+
+    def refuseskeys_of_json(self, config: str) -> bool:
+        """Whether this version refuses unknown keys of a mapping; others pass them over."""
+        ranges = {item.key.value: item.value.value for item in self.serve.strict_configs}
+        versions = ranges.get(config, ranges.get("*"))
+        return versions is None or in_range(self.version or NEWEST, versions)
 
     def registered(self) -> Iterator[Verdict]:
         """Values that have to be names of a registry of the release."""
@@ -241,6 +263,8 @@ class _Judge:
             other = item.value.unless
             if use is None or not names or not isinstance(value, str) or HOLE in value:
                 continue
+            if value_fault(use.flag, value):
+                continue  # the parser says so itself
             if value not in names and not (other and other.value in self.given):
                 is_open = item.value.open is not None and item.value.open.value
                 yield self.verdict(
@@ -255,10 +279,10 @@ class _Judge:
 
     def contradiction(self, rule: Contradiction) -> Iterator[Verdict]:
         for knob, entry in rule.when.entries.items():
-            if not _meets(self.given.get(knob), entry.value, given=knob in self.given):
+            if not meets(self.given.get(knob), entry.value, given=knob in self.given):
                 return
         if rule.less:
-            first, second = (_number(self.given.get(item.value)) for item in rule.less)
+            first, second = (number(self.given.get(item.value)) for item in rule.less)
             if first is None or second is None or first >= second:
                 return
         knobs = [*rule.when.entries, *(item.value for item in rule.less)]
@@ -270,7 +294,7 @@ class _Judge:
             one=one,
             other=other,
             advice=rule.advice.value,
-        )
+        )._replace(severity=None if rule.parser and rule.parser.value else self.at_start)
 
 
 def unknown_variable(
@@ -297,62 +321,8 @@ def unknown_variable(
     )
 
 
-def knob_of(flag: str) -> str:
-    """The parameter that a flag is."""
-    return flag.lstrip("-").replace("-", "_")
-
-
 def _roots(knobs: list[str]) -> set[str]:
     return {knob.partition(".")[0] for knob in knobs}
-
-
-def _given(reading: Reading) -> Iterator[tuple[str, Plain]]:
-    """Parameters with their values; keys of JSON values too, behind a dot."""
-    for use in reading.uses:
-        knob = knob_of(use.flag.name)
-        if not use.flag.takes_value:
-            yield knob, not use.negated
-        elif use.key:
-            yield f"{knob}.{use.key}", use.values[0]
-            yield knob, ""
-        else:
-            yield knob, use.values[0] if len(use.values) == 1 else list(use.values)
-            for key, value in _parsed(use.values[0]).items() if use.values else ():
-                yield f"{knob}.{key}", value
-
-
-def _parsed(value: str) -> dict[str, Any]:
-    if not value.startswith("{"):
-        return {}
-    try:
-        found = json.loads(value)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _keys(value: str) -> list[str]:
-    return list(_parsed(value))
-
-
-def _meets(value: Plain, wanted: Node, *, given: bool) -> bool:
-    if isinstance(value, str) and HOLE in value:
-        return False
-    if isinstance(wanted, List):
-        return any(_meets(value, item, given=given) for item in wanted.items)
-    said = plain(wanted)
-    if said is None:
-        return not given
-    if said == "*":
-        return given
-    return given and (value == said or str(value) == str(said))
-
-
-def _number(value: Plain) -> float | None:
-    try:
-        return float(value) if isinstance(value, str | int | float) else None
-    except ValueError:
-        return None
 
 
 def _has_flag(word: str) -> Callable[[ReleasedAt], bool]:

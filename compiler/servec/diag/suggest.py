@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 
@@ -11,12 +12,14 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
         return None
     wanted = name.lower().replace("-", "_")
     allowed = max(1, len(name) // 3)
-    best: tuple[int, str] | None = None
+    best: str | None = None
     for candidate in known:
         distance = _edits(wanted, candidate.lower().replace("-", "_"), allowed)
-        if distance <= allowed and (best is None or distance < best[0]):
-            best = (distance, candidate)
-    return best[1] if best else None
+        if distance <= allowed:
+            best, allowed = candidate, distance - 1  # another has to be nearer
+        if allowed < 0:
+            break
+    return best
 
 
 def _edits(left: str, right: str, allowed: int) -> int:
@@ -26,6 +29,8 @@ def _edits(left: str, right: str, allowed: int) -> int:
     """
     if abs(len(left) - len(right)) > allowed:
         return allowed + 1
+    if (Counter(left) - Counter(right)).total() > allowed:
+        return allowed + 1  # each letter that is too many takes an edit
     before: list[int] = []
     row = list(range(len(right) + 1))
     for i, a in enumerate(left, 1):

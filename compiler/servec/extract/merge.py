@@ -92,7 +92,7 @@ def _head(item: Observation) -> dict[str, str]:
 
 def _keys(items: Sequence[Observation]) -> dict[str, str]:
     """The first spelling that each flag has in each release -> the name that it has in the
-    catalogue: the first long one in the newest release that has the flag."""
+    catalogue: the first long one in the newest release that has the flag by this name."""
     meant: dict[str, str] = {}
     keys: dict[str, str] = {}
     for item in reversed(items):
@@ -100,7 +100,7 @@ def _keys(items: Sequence[Observation]) -> dict[str, str]:
         for flag in item["flags"]:
             spellings = flag["flags"]
             own = next((word for word in spellings if word.startswith("--")), spellings[0])
-            known = [meant[word] for word in spellings if word in meant]
+            known = [meant[word] for word in spellings if meant.get(word) in spellings]
             name = next((word for word in known if word not in taken), own)
             taken.add(name)
             keys.setdefault(spellings[0], name)

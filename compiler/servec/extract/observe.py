@@ -9,6 +9,7 @@ whose parser cannot be run is read from its sources alone, and the observation s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -41,10 +42,7 @@ def observe(
 ) -> Observation:
     """What a release accepts. One that was observed before is read from the cache folder, unless
     `again`, or `wheel` is another file than then. Raises ExtractionError."""
-    try:
-        release = Version(version)
-    except InvalidVersion as error:
-        raise ExtractionError(f"`{version}` is not a version") from error
+    release = _release(version)
     recipe = recipe or recipe_of(engine)
     cache = (cache or cache_folder()).absolute()
     kept = cache / "observations" / f"{engine}-{release}.json"
@@ -69,7 +67,43 @@ def _known(kept: Path) -> Observation | None:
         return None
 
 
-def _ask(recipe: Recipe, version: Version, package: Package, cache: Path, limits: Limits) -> Answer:
+def parser_says(
+    engine: str,
+    version: str,
+    argvs: Sequence[Sequence[str]],
+    *,
+    recipe: Recipe | None = None,
+    wheel: Path | None = None,
+    cache: Path | None = None,
+    limits: Limits | None = None,
+) -> tuple[str, tuple[str | None, ...]]:
+    """The sha256 of a release's wheel, and what the release's own parser says of each list of words
+    behind the program: None where it takes them, else its message. Raises ExtractionError."""
+    recipe = recipe or recipe_of(engine)
+    cache = (cache or cache_folder()).absolute()
+    release = _release(version)
+    package = package_of(recipe.package.value, release, cache, wheel)
+    answer = _ask(recipe, release, package, cache, limits or Limits(), argvs)
+    if answer.problem:
+        raise ExtractionError(f"the parser of {engine} {version} cannot be asked: {answer.problem}")
+    return package.sha256, answer.said
+
+
+def _release(version: str) -> Version:
+    try:
+        return Version(version)
+    except InvalidVersion as error:
+        raise ExtractionError(f"`{version}` is not a version") from error
+
+
+def _ask(
+    recipe: Recipe,
+    version: Version,
+    package: Package,
+    cache: Path,
+    limits: Limits,
+    argvs: Sequence[Sequence[str]] | None = None,
+) -> Answer:
     """The answer of the first way to the parser that leads anywhere, else of the last."""
     ways = recipe.ways(version)
     if not ways:
@@ -77,7 +111,7 @@ def _ask(recipe: Recipe, version: Version, package: Package, cache: Path, limits
     python = environment_of(recipe.installed(version), cache)
     answers = []
     for way in ways:
-        answers.append(ask(recipe, way, version, package.root, python, limits))
+        answers.append(ask(recipe, way, version, package.root, python, limits, argvs))
         if not answers[-1].problem:
             break
     return answers[-1]

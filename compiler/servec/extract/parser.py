@@ -1,4 +1,5 @@
-"""A way to a release's parser -> its options, asked of `walk.py` in a process of its own.
+"""A way to a release's parser -> its options, asked of `walk.py` in a process of its own; or what
+it says of command lines, asked of `say.py`.
 
 The process has bounds of memory and time, an environment without the user's own settings, and a
 home folder that is thrown away. A module that is missing there is stood in for, and the parser is
@@ -12,6 +13,7 @@ import os
 import signal
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +25,7 @@ from servec.extract.observation import Flag, flags_of
 from servec.extract.recipe import Recipe, Way
 
 WALK = Path(__file__).resolve().with_name("walk.py")
+SAY = WALK.with_name("say.py")
 INHERITED = ("PATH", "LD_LIBRARY_PATH", "TMPDIR", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 ATTEMPTS = 40
 """How many missing modules are stood in for before a release is given up."""
@@ -39,10 +42,12 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The options of a parser, or in `problem` why there are none."""
+    """The options of a parser, or what it `said` of command lines: None, or why it refuses one; in
+    `problem` why there is no answer."""
 
     problem: str = ""
     flags: tuple[Flag, ...] = ()
+    said: tuple[str | None, ...] = ()
     allow_abbrev: bool = True
     stand_ins: tuple[str, ...] = ()
     missing: str | None = None
@@ -50,16 +55,25 @@ class Answer:
 
 
 def ask(
-    recipe: Recipe, way: Way, version: Version, root: Path, python: Path, limits: Limits
+    recipe: Recipe,
+    way: Way,
+    version: Version,
+    root: Path,
+    python: Path,
+    limits: Limits,
+    argvs: Sequence[Sequence[str]] | None = None,
 ) -> Answer:
-    """Build a release's parser in that interpreter and read its options."""
+    """Build a release's parser in that interpreter and read its options, or where there are
+    `argvs`, words behind the program, what it says of each."""
     modules, absent = recipe.stood_in(version)
     stand_ins = list(modules)
     answer = Answer("too many modules are missing")
     for _ in range(ATTEMPTS):
         request = _request(recipe, way, version, root, limits)
         request |= {"stand_ins": stand_ins, "absent": list(absent)}
-        answer = _run(request, python, _variables(recipe), limits)
+        request |= {"argvs": [list(argv) for argv in argvs or ()]}
+        program = WALK if argvs is None else SAY
+        answer = _run(program, request, python, _variables(recipe), limits)
         if answer.missing is None or answer.missing in stand_ins:
             return answer
         stand_ins.append(answer.missing)
@@ -95,12 +109,16 @@ def _variables(recipe: Recipe) -> dict[str, str]:
 
 
 def _run(
-    request: dict[str, Any], python: Path, variables: dict[str, str], limits: Limits
+    program: Path,
+    request: dict[str, Any],
+    python: Path,
+    variables: dict[str, str],
+    limits: Limits,
 ) -> Answer:
     with tempfile.TemporaryDirectory() as home, tempfile.TemporaryFile() as out:
         with tempfile.TemporaryFile() as log:
             process = subprocess.Popen(
-                [str(python), "-B", "-s", "-P", str(WALK)],
+                [str(python), "-B", "-s", "-P", str(program)],
                 stdin=subprocess.PIPE,
                 stdout=out,
                 stderr=log,
@@ -139,8 +157,9 @@ def _answer(out: IO[bytes], code: int, log: str) -> Answer:
     if "error" in reply:
         return Answer(reply["error"], missing=reply["missing"], log=log)
     return Answer(
-        flags=flags_of(reply["flags"]),
-        allow_abbrev=reply["allow_abbrev"],
+        flags=flags_of(reply.get("flags", [])),
+        said=tuple(reply.get("said", [])),
+        allow_abbrev=reply.get("allow_abbrev", True),
         stand_ins=tuple(reply["stood_in"]),
         log=log,
     )

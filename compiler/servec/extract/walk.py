@@ -24,12 +24,13 @@ import resource
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+Tell = Callable[[argparse.ArgumentParser, dict[str, Any]], dict[str, Any]]
 POSITIONAL = "<positional>"
 FILE_BYTES = 256 << 20
 """The longest file that a parser may write, its output included."""
@@ -253,10 +254,12 @@ def _says_no(parser: argparse.ArgumentParser, action: argparse.Action, option: s
 
 
 def _choices(values: Any, reader: Any = None) -> list[Any]:
-    """The words of a choice; `None` is one where the option's type reads it so."""
+    """The words of a choice. A type that reads the word `None` as none makes it one where none is a
+    choice, and takes it from the choices where it is only a word."""
     if values is None or isinstance(values, str):
         return []
-    plain = [_word(value) for value in values if value is not None or _reads_none(reader)]
+    absent = (None,) if not _reads_none(reader) else () if None in values else ("None",)
+    plain = [_word(value) for value in values if value not in absent]
     return sorted(plain, key=str) if isinstance(values, set | frozenset) else plain
 
 
@@ -345,8 +348,14 @@ def bound(limits: dict[str, int]) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """The options, or what was missing, or why there are none."""
+def options(parser: argparse.ArgumentParser, request: dict[str, Any]) -> dict[str, Any]:
+    """The options of a parser."""
+    flags = describe(parser, TypeNames(request["type_names"]))
+    return {"flags": flags, "allow_abbrev": bool(parser.allow_abbrev)}
+
+
+def answer(request: dict[str, Any], tell: Tell) -> dict[str, Any]:
+    """What `tell` has to say of the parser, or what was missing, or why there is no parser."""
     own = {place.stem for place in Path(request["root"]).iterdir()}
     finder = StandInFinder(request["stand_ins"])
     ABSENT.update(request["absent"])
@@ -356,8 +365,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     # argument, for others leave options out where it is one.
     sys.argv = ["--help"]
     try:
-        parser = build(request)
-        flags = describe(parser, TypeNames(request["type_names"]))
+        told = tell(build(request), request)
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         outside = missing and missing not in own | sys.stdlib_module_names
@@ -366,21 +374,17 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     except BaseException as error:
         traceback.print_exc()
         return {"error": f"{type(error).__name__}: {error}"[:500], "missing": None}
-    return {
-        "flags": flags,
-        "allow_abbrev": bool(parser.allow_abbrev),
-        "stood_in": sorted(finder.used),
-    }
+    return {**told, "stood_in": sorted(finder.used)}
 
 
-def main() -> None:
+def main(tell: Tell = options) -> None:
     request = json.load(sys.stdin)
     bound(request["limits"])
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     with tempfile.TemporaryDirectory() as folder:
         claim(request["distribution"], folder)
-        reply = answer(request)
+        reply = answer(request, tell)
     json.dump(reply, out)
     out.flush()
     os._exit(0)  # threads that the release started are not waited for

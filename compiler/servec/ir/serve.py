@@ -128,12 +128,26 @@ class Negatives:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """A short word with a number, `-O3`, that the parser takes for a flag, or for a key of one."""
+
+    span: Span
+    versions: At[str] | None = key(RULE_RANGE, "versions that take it so")
+    word: At[str] = key(FLAG, "the short word", required=True)
+    flag: At[str] = key(FLAG, "the flag that it becomes", required=True)
+    key: At[str] | None = key(KNOB, "the key of the flag's JSON value that it becomes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SyntaxRules:
     """What the engine's parser takes beside exact flags."""
 
     span: Span
     underscores: At[bool] | None = key(Bool(), "`_` for `-` in a flag's name")
     dotted: At[bool] | None = key(Bool(), "`--flag.key value` for one key of a JSON value")
+    dotted_since: At[str] | None = key(VERSION, "the first version that takes that")
+    pairs: At[str] | None = key(RULE_RANGE, "versions that take `a=1,b=2` for JSON")
+    levels: tuple[Level, ...] = key(ListOf(Record(Level)), "short words with a number")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +169,7 @@ class Contradiction:
     versions: At[str] | None = key(RULE_RANGE, "versions that this is true of")
     when: Map = key(Parameters(), "the parameters, with their values", required=True)
     less: tuple[At[str], ...] = key(ListOf(KNOB, 2, 2), "two numbers of which one is too small")
+    parser: At[bool] | None = key(Bool(), "the parser refuses it; else the server, at its start")
     says: At[str] = key(TEXT, "what is wrong", required=True)
     advice: At[str] = key(TEXT, "what to do", required=True)
 
@@ -289,6 +304,9 @@ class Serve:
     )
     configs: tuple[Item[At[str]], ...] = key(
         MapOf(TEXT, KNOB), "the keys of a JSON parameter, where its type does not tell them"
+    )
+    strict_configs: tuple[Item[At[str]], ...] = key(
+        MapOf(RULE_RANGE), 'versions that refuse unknown keys of a mapping; `"*"` is any other'
     )
     contradictions: tuple[Contradiction, ...] = key(
         ListOf(Record(Contradiction)), "parameters that exclude one another"

@@ -40,6 +40,9 @@ class Linter:
         names = catalog.engine_names
         found = {name: catalog.engine(name) for name in names}
         self.engines = [engine for engine in found.values() if engine is not None]
+        known = [released for name in names if (released := catalog.released(name))]
+        # A version that is said for all is that of the engines that have such a release.
+        self.is_covered = any(released.covers(version) for released in known if version)
         self.marks = sorted(set(self._marks()))
 
     def _marks(self) -> Iterator[str]:
@@ -103,7 +106,7 @@ class Linter:
         version = None
         if line.image:
             version = self.catalog.version_in(engine.name, line.image).version
-        if version is None:
+        if version is None and (released.covers(self.version) or not self.is_covered):
             version = self.version
         texts = [word.text for word in line.words]
         for verdict in judge(texts, engine.serve, engine.name, released, version, line.positionals):

@@ -103,14 +103,14 @@ override() {
     remote_instance_weight_loader_seed_instance_service_port
     remote_instance_weight_loader_send_weights_group_ports revision rl_on_policy_target
     rl_quant_profile sampling_backend sampling_defaults schedule_conservativeness schedule_policy
-    scheduler_recv_interval served_model_name sm_group_num smg_http_sidecar_port
-    soft_watchdog_timeout speculative_accept_threshold_acc speculative_accept_threshold_single
-    speculative_adaptive_config speculative_algorithm speculative_attention_mode
-    speculative_dflash_block_size speculative_dflash_draft_window_size
-    speculative_draft_attention_backend speculative_draft_load_format speculative_draft_model
-    speculative_draft_model_path speculative_draft_model_quantization
-    speculative_draft_model_revision speculative_draft_window_size speculative_eagle_topk
-    speculative_moe_a2a_backend speculative_moe_runner_backend speculative_ngram_capacity
+    scheduler_recv_interval served_model_name sm_group_num soft_watchdog_timeout
+    speculative_accept_threshold_acc speculative_accept_threshold_single speculative_adaptive_config
+    speculative_algorithm speculative_attention_mode speculative_dflash_block_size
+    speculative_dflash_draft_window_size speculative_draft_attention_backend
+    speculative_draft_load_format speculative_draft_model speculative_draft_model_path
+    speculative_draft_model_quantization speculative_draft_model_revision
+    speculative_draft_window_size speculative_eagle_topk speculative_moe_a2a_backend
+    speculative_moe_runner_backend speculative_ngram_capacity
     speculative_ngram_external_corpus_max_tokens speculative_ngram_external_corpus_path
     speculative_ngram_external_sam_budget speculative_ngram_match_type
     speculative_ngram_max_bfs_breadth speculative_ngram_max_trie_depth
@@ -174,8 +174,7 @@ override() {
   # Flags that are not spelled as their variables.
   local spelled='
     attention_context_parallel_size=--attn-cp-size data_parallel_size=--dp-size ep=--ep-size
-    expert_parallel_size=--ep-size grpc_http_sidecar_port=--smg-http-sidecar-port
-    hierarchical_sparse_attention_extra_config=--hisparse-config
+    expert_parallel_size=--ep-size hierarchical_sparse_attention_extra_config=--hisparse-config
     moe_data_parallel_size=--moe-dp-size pipeline_parallel_size=--pp-size
     speculative_draft_model=--speculative-draft-model-path tensor_parallel_size=--tp-size
   '

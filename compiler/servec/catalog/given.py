@@ -1,0 +1,68 @@
+"""What a command line gives: words as its parser reads them -> parameters and their values.
+
+--no-enable-lora --speculative-config {"method":"mtp"}
+  -> enable_lora: False, speculative_config: '{"method":…}', speculative_config.method: mtp
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from servec.catalog.command_line import HOLE, Reading
+from servec.source.located import List, Node, Plain, plain
+
+
+def given(reading: Reading) -> Iterator[tuple[str, Plain]]:
+    """Parameters with their values; keys of JSON values too, behind a dot."""
+    for use in reading.uses:
+        knob = knob_of(use.flag.name)
+        if not use.flag.takes_value:
+            yield knob, not use.negated
+        elif use.key:
+            yield f"{knob}.{use.key}", use.values[0]
+            yield knob, ""
+        else:
+            yield knob, use.values[0] if len(use.values) == 1 else list(use.values)
+            for key, value in parsed(use.values[0]).items() if use.values else ():
+                yield f"{knob}.{key}", value
+
+
+def knob_of(flag: str) -> str:
+    """The parameter that a flag is."""
+    return flag.lstrip("-").replace("-", "_")
+
+
+def parsed(value: str) -> dict[str, Any]:
+    """The mapping that a JSON value holds; empty where it holds none."""
+    if not value.startswith("{"):
+        return {}
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def meets(value: Plain, wanted: Node, *, given: bool) -> bool:
+    """Whether a parameter is as a rule wants it: a value, one of several, `"*"` for any, null for
+    none."""
+    if isinstance(value, str) and HOLE in value:
+        return False
+    if isinstance(wanted, List):
+        return any(meets(value, item, given=given) for item in wanted.items)
+    said = plain(wanted)
+    if said is None:
+        return not given
+    if said == "*":
+        return given
+    return given and (value == said or str(value) == str(said))
+
+
+def number(value: Plain) -> float | None:
+    """A value as a number, or None where it is none."""
+    try:
+        return float(value) if isinstance(value, str | int | float) else None
+    except ValueError:
+        return None

@@ -1,0 +1,64 @@
+"""The record of what released parsers said is as old as the catalogues; no parser is asked here."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+from servec.api import shipped_catalog
+
+from tests.conformance.cases import cases
+from tests.conformance.differences import NAMED
+from tests.conformance.record import RECORD, digest_of
+from tests.conformance.releases import LEAST, RELEASES, goldens
+from tests.facts_differences import FACTS, differences, reason_of
+
+ENGINES = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+
+
+@pytest.mark.parametrize("engine", RELEASES)
+def test_the_record_is_of_this_catalogue(engine: str) -> None:
+    advice = "the catalogue changed: run `make conformance`"
+    assert ENGINES[engine]["catalogue_sha256"] == digest_of(engine), advice
+    released = shipped_catalog().released(engine)
+    assert released is not None
+    heads = {item.key.value: item.value.sha256 for item in released.record.releases}
+    for version, found in ENGINES[engine]["releases"].items():
+        head = heads.get(version)
+        assert head is None or head.value == found["sha256"], version
+
+
+@pytest.mark.parametrize("engine", RELEASES)
+def test_the_record_has_enough_releases_and_all_agree(engine: str) -> None:
+    releases = ENGINES[engine]["releases"]
+    assert tuple(releases) == RELEASES[engine]
+    catalogued = shipped_catalog().released(engine)
+    assert catalogued is not None
+    assert len([version for version in releases if version in catalogued.releases]) >= LEAST[engine]
+    reasons = {named.reason for named in NAMED if named.engine == engine}
+    for version, found in releases.items():
+        named = found["named_differences"]
+        assert set(named) <= reasons, version
+        assert found["argvs"] == found["agreements"] + sum(named.values()), version
+
+
+def test_the_record_has_every_case_of_a_release() -> None:
+    for engine, record in ENGINES.items():
+        released = shipped_catalog().released(engine)
+        assert released is not None
+        for version in set(record["releases"]) & set(released.releases):
+            ways = dict(record["releases"][version]["ways"])
+            assert ways.pop("golden") == sum(golden.engine == engine for golden in goldens())
+            assert ways == Counter(case.what for case in cases(engine, released.of(version)))
+
+
+def test_every_golden_is_pinned_to_a_release_that_is_asked() -> None:
+    for golden in goldens():
+        assert golden.version in RELEASES.get(golden.engine, ()), golden.name
+
+
+def test_the_catalogues_agree_with_other_readings() -> None:
+    if not FACTS.is_dir():
+        pytest.skip("there are no other readings here")
+    assert [found for found in differences(FACTS) if not reason_of(found)] == []
