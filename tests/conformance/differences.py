@@ -36,7 +36,7 @@ NAMED = (
         "vllm",
         REFUSES,
         "refused too, by a check right behind the parser",
-        ("--enable-auto-tool-choice",),
+        ("--enable-auto-tool-choice", "--enable-reasoning"),
         ("switch", "underscores", "cut short"),
     ),
     Named(
