@@ -21,13 +21,11 @@ EXEMPT = {
     "bug-08": "flags of a router; servec has no catalogue of routers",
     "bug-09": "what an image's entry point does with arguments is not in the image catalogue",
     "bug-19": "needs the list of files in the model's repository, which servec does not read",
-    "bug-24": "no rule relates a variable's value to a port yet",
     "bug-25": "sharding rules (heads and experts over tp and ep) are not built yet",
     "bug-27": "sharding rules (blocks of FP8 over tp) are not built yet",
     "bug-29": "sharding rules (blocks of FP8 of shared experts over tp) are not built yet",
     "bug-34": "cache blocks of hybrid models belong to the estimate of memory",
     "bug-38": "backends by feature of the model and accelerator are not in the catalogue",
-    "bug-49": "an alias that is a flag and a key of the options file is not known as one setting",
 }
 FLAGS = {
     "bug-02": "SV0615",
@@ -109,6 +107,34 @@ def _unread_variable(row: Row) -> list[str]:
     return [] if "SV0620" in codes else [f"expected SV0620, found {codes}"]
 
 
+def _contradicts(model: dict[str, Any]) -> list[str]:
+    spec = {"checkpoint": "org/model", "hardware": "H100-80G", "recipe": "none", "gpus": 1}
+    one = {**spec, "topology": {"tp": 1}, **model}
+    tree = {"servec.yaml": "targets: [bash]\n", "specs/m.json": json.dumps({"models": {"m": one}})}
+    codes = [item.code.number for item in servec.compile(tree=tree).findings]
+    return [] if "SV0614" in codes else [f"expected SV0614, found {codes}"]
+
+
+def _port_of_the_processes(row: Row) -> list[str]:
+    """The row's `--port $NAME`, with the variable's value in the place of the name."""
+    env, argv = row["config"]["env"], row["config"]["argv"]
+    port = env[argv[argv.index("--port") + 1].lstrip("$")]
+    model = {"engine": "vllm", "engine_version": "0.29.0", "env": env}
+    return _contradicts(model | {"overrides": {"port": int(port)}})
+
+
+def _one_share_in_two_places(row: Row) -> list[str]:
+    flag, share = row["config"]["flag"].split()
+    path, inside = row["config"]["file"].split(": ")
+    group, key = path.split(".")
+    overrides = {
+        flag.lstrip("-").replace("-", "_"): float(share),
+        "extra_llm_api_options": {group: {key: float(inside)}},
+    }
+    model = {"engine": "tensorrt-llm", "engine_version": "1.2.0", "overrides": overrides}
+    return _contradicts(model)
+
+
 def _service_links(row: Row) -> list[str]:
     found = _pod(_compile({})).get("enableServiceLinks")
     return [] if found is False else [f"enableServiceLinks is {found}"]
@@ -186,6 +212,8 @@ def _no_guess(row: Row) -> list[str]:
 
 
 PROPERTIES: dict[str, Callable[[Row], list[str]]] = {
+    "bug-24": _port_of_the_processes,
+    "bug-49": _one_share_in_two_places,
     "env-removed": _unread_variable,
     "k8s-env": _service_links,
     "probe-port": _one_port,

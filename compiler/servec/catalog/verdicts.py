@@ -11,7 +11,7 @@ notes of all; one beyond the catalogue, or read without its parser, warnings of 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.version import Version
@@ -31,7 +31,7 @@ from servec.catalog.versions import NEWEST, holds, in_range, parse_version
 from servec.diag import codes
 from servec.diag.findings import Code, Finding, Places, Severity
 from servec.diag.suggest import nearest
-from servec.source.located import Span
+from servec.source.located import Plain, Span
 
 if TYPE_CHECKING:
     from servec.catalog.released import Released, ReleasedAt
@@ -68,12 +68,18 @@ def judge(
     version: Version | None,
     positionals: int = 0,
     at_start: Severity = Severity.WARNING,
+    beside: Mapping[str, Plain] | None = None,
 ) -> list[Verdict]:
     """Verdicts about the words behind a program. `at_start` is the severity of what the parser
-    accepts and the server refuses when it starts."""
+    accepts and the server refuses when it starts; `beside` is what is said in other ways than by
+    flags, as `env.NAME` and keys of a file of options."""
     syntax = _syntax(serve, released, version, positionals)
     told = [
-        list(_Judge(words, serve, engine, released, version, here, syntax, at_start).verdicts())
+        list(
+            _Judge(
+                words, serve, engine, released, version, here, syntax, at_start, beside
+            ).verdicts()
+        )
         for here in released.around(version)
     ]
     agreed = [
@@ -128,6 +134,7 @@ class _Judge:
         here: ReleasedAt,
         syntax: Syntax,
         at_start: Severity,
+        beside: Mapping[str, Plain] | None,
     ) -> None:
         self.at_start = at_start
         self.syntax = syntax
@@ -138,7 +145,7 @@ class _Judge:
         self.version = version
         self.here = here
         self.reading: Reading = read_words(words, here, syntax)
-        self.given = dict(given(self.reading))
+        self.given = {**(beside or {}), **dict(given(self.reading))}
 
     def verdicts(self) -> Iterator[Verdict]:
         for fault in self.reading.faults:
@@ -285,7 +292,12 @@ class _Judge:
             first, second = (number(self.given.get(item.value)) for item in rule.less)
             if first is None or second is None or first >= second:
                 return
-        knobs = [*rule.when.entries, *(item.value for item in rule.less)]
+        for two, same in ((rule.equal, True), (rule.unequal, False)):
+            values = [self.given.get(item.value) for item in two]
+            if two and (None in values or (str(values[0]) == str(values[1])) is not same):
+                return
+        named = (*rule.less, *rule.equal, *rule.unequal)
+        knobs = [*rule.when.entries, *(item.value for item in named)]
         places = [use.place for use in self.reading.uses if knob_of(use.flag.name) in _roots(knobs)]
         one, _, other = rule.says.value.partition(", but ")
         yield self.verdict(

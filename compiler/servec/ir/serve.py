@@ -163,12 +163,15 @@ class Registry:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:
     """Parameters that exclude one another. In `when`, `"*"` is any value, null is none, and a
-    list is any of its values; with `less`, the first parameter is smaller than the second too."""
+    list is any of its values; with `less`, the first parameter is smaller than the second too.
+    `env.NAME` is a variable of the spec, `parameter.key.key` a key of a file of options."""
 
     span: Span
     versions: At[str] | None = key(RULE_RANGE, "versions that this is true of")
     when: Map = key(Parameters(), "the parameters, with their values", required=True)
     less: tuple[At[str], ...] = key(ListOf(KNOB, 2, 2), "two numbers of which one is too small")
+    equal: tuple[At[str], ...] = key(ListOf(TEXT, 2, 2), "two that may not be the same")
+    unequal: tuple[At[str], ...] = key(ListOf(TEXT, 2, 2), "two that have to be the same")
     parser: At[bool] | None = key(Bool(), "the parser refuses it; else the server, at its start")
     says: At[str] = key(TEXT, "what is wrong", required=True)
     advice: At[str] = key(TEXT, "what to do", required=True)

@@ -6,7 +6,10 @@ env: {VLLM_USE_V2: "1"}                 -> SV0620 at the name
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from servec.catalog.catalog import Catalog
+from servec.catalog.engines import EngineAt
 from servec.catalog.released import Released
 from servec.catalog.verdicts import judge, unknown_variable
 from servec.diag import codes
@@ -14,7 +17,7 @@ from servec.diag.findings import Findings, Severity
 from servec.ir.launch import Words
 from servec.ir.plan import Plan
 from servec.ir.setting import PARAMETER_GROUPS
-from servec.source.located import Span
+from servec.source.located import Plain, Span
 from servec.strategy.command import command, word_of
 
 RULES = {codes.ADAPTERS: "`adapters:`", codes.NO_ALGORITHM: "`speculative:`"}
@@ -55,6 +58,7 @@ def flags(plan: Plan, catalog: Catalog, findings: Findings) -> None:
         subject.version.version,
         positionals=0 if engine.call and engine.call.model else 1,
         at_start=Severity.ERROR,
+        beside=dict(_beside(plan, engine)),
     ):
         owner = owners[verdict.place] if owners else None
         found = verdict.at(_place(owner, plan))
@@ -64,6 +68,23 @@ def flags(plan: Plan, catalog: Catalog, findings: Findings) -> None:
         if found.span not in told and rule not in spoken:  # said once is enough
             findings.put(found)
     _renamed(plan, findings)
+
+
+def _beside(plan: Plan, engine: EngineAt) -> Iterator[tuple[str, Plain]]:
+    """Variables of the spec, and the keys of files of options, down to their leaves."""
+    for item in plan.subject.model.env:
+        yield f"env.{item.key.value}", item.value.value
+    for setting in plan.settings:
+        if engine.option(setting.knob):
+            yield from _leaves(setting.knob, setting.value)
+
+
+def _leaves(name: str, value: Plain) -> Iterator[tuple[str, Plain]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(f"{name}.{key}", inner)
+    else:
+        yield name, value
 
 
 def _place(owner: Words | None, plan: Plan) -> Span:
