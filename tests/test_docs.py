@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import re
 import subprocess
@@ -94,6 +95,17 @@ def test_a_finding_s_page_shows_what_its_cases_give(page: Path, blessing: bool) 
         page.write_text(renewed, encoding="utf-8")
         return
     assert renewed == text
+
+
+def test_json_of_the_pages_is_a_shard_that_starts() -> None:
+    for page, body in blocks("json"):
+        assert servec.launch(json.loads(body)).commands, page
+
+
+def test_python_of_the_pages_runs() -> None:
+    for page, body in blocks("python"):
+        done = subprocess.run([sys.executable, "-c", body], capture_output=True, check=False)
+        assert done.returncode == 0, (page, done.stderr)
 
 
 def test_yaml_of_the_pages_is_servec_s_own() -> None:

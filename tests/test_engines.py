@@ -187,6 +187,7 @@ def test_image_that_owns_its_entry_point_is_told_by_variables() -> None:
         "SM_LLAMA_CPP_MODEL": "org/model",
         "SM_LLAMA_CPP_MAX_MODEL_LEN": "4096",
         "SM_LLAMA_CPP_THREADS": "4",
+        "SM_LLAMA_CPP_SPLIT_MODE": "layer",
     }
     assert container["startupProbe"]["httpGet"]["path"] == "/ping"
     on_a_host = servec.compile(tree={"servec.yaml": "targets: [bash]\n", "specs/a.yaml": spec})

@@ -10,24 +10,30 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from servec.api import (
         InvalidManifest,
+        InvalidShard,
         Result,
         UnknownEngine,
         capabilities,
         check_argv,
+        check_profile,
         compile,
         engine_version,
+        launch,
     )
 
 __version__ = "0.1.0"
 __all__ = [
     "InvalidManifest",
+    "InvalidShard",
     "Result",
     "UnknownEngine",
     "__version__",
     "capabilities",
     "check_argv",
+    "check_profile",
     "compile",
     "engine_version",
+    "launch",
 ]
 
 

@@ -16,9 +16,13 @@ from servec.source.files import Files, Folder, Memory, find_project
 if TYPE_CHECKING:
     from servec.catalog.capabilities import Capabilities
     from servec.catalog.catalog import Catalog
+    from servec.ir.decl import EngineSite
     from servec.ir.launch import Launch
     from servec.ir.manifest import Manifest
     from servec.ir.plan import Plan
+    from servec.ir.shard import ShardLaunch
+    from servec.passes.shard_asked import Asked
+    from servec.source.located import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +170,131 @@ def check_argv(
 
 ARGV = "<argv>"
 """The source that findings about a command line point into."""
+
+
+class InvalidShard(ValueError):
+    """A shard that may not start; `.findings` say why, the first one first."""
+
+    def __init__(self, findings: tuple[Finding, ...]) -> None:
+        super().__init__("; ".join(item.message for item in findings if _stops(item)))
+        self.findings = findings
+
+
+def launch(
+    shard: Mapping[str, Any], *, engine_version: str | None = None, root: str | Path | None = None
+) -> ShardLaunch:
+    """The processes of one shard: what a node agent starts, in order.
+
+    `shard` is `{profile: {…}, shard: {…}, gpus: […], node: {…}, constraints: {…}}` as JSON has it
+    (`servec schema shard`). Without `engine_version` the newest rules hold. `root` is a project
+    whose own engines and site count. Pure: nothing is started, written or asked. Raises
+    `InvalidShard` for everything that is refused.
+    """
+    from servec.source.plain_values import located
+
+    return launch_node(located(shard), engine_version=engine_version, root=root)
+
+
+def launch_node(
+    node: Node, *, engine_version: str | None = None, root: str | Path | None = None
+) -> ShardLaunch:
+    """`launch` of a value that knows its places."""
+    from servec.ir.shard import ShardFacts
+    from servec.passes.lower_shard import lower_shard
+
+    asked, findings, site = _asked(node, engine_version, root)
+    if asked is not None and asked.shard is None:
+        asked.shard = ShardFacts(span=asked.request.span)
+    found = _refusals(asked, findings, root)
+    if asked is None or findings.errors:
+        raise InvalidShard(found)
+    return lower_shard(asked, site, found)
+
+
+def check_profile(
+    profile: Mapping[str, Any],
+    gpus: Sequence[Mapping[str, Any]] = (),
+    *,
+    engine_version: str | None = None,
+    model: Mapping[str, Any] | None = None,
+    min_compute_capability: Mapping[str, float] | None = None,
+    root: str | Path | None = None,
+) -> list[Finding]:
+    """What is wrong with a profile on a node's GPUs, before any shard exists; nothing where it may
+    be served. The first error is the one to tell.
+
+    `gpus` is `[{index, name, compute_capability, memory_total_mb}]`, empty where they are not
+    known; `model` has keys of a config.json; `min_compute_capability` is a table by quantization
+    that holds in the place of the engine's own.
+    """
+    from servec.source.plain_values import located
+
+    tree: dict[str, Any] = {"profile": profile, "gpus": list(gpus)}
+    if model is not None:
+        tree["model"] = model
+    if min_compute_capability is not None:
+        tree["constraints"] = {"min_compute_capability": dict(min_compute_capability)}
+    asked, findings, _ = _asked(located(tree), engine_version, root)
+    return list(_refusals(asked, findings, root))
+
+
+def _stops(finding: Finding) -> bool:
+    return finding.severity.word == "error"
+
+
+def _asked(
+    node: Node, version: str | None, root: str | Path | None
+) -> tuple[Asked | None, Findings, str | None]:
+    """The request that a value is, read and with its engine; and the site's own program."""
+    from servec.catalog.versions import parse_version
+    from servec.ir.shard import Request
+    from servec.ir.typed import read_record
+    from servec.passes.shard_asked import Asked
+
+    findings = Findings()
+    request = read_record(Request, node, findings)
+    parsed = parse_version(version) if version else None
+    if version and parsed is None:
+        what, advice = "a version", 'give it as "0.29.0"'
+        findings.add(codes.BAD_VERSION, None, text=version, what=what, advice=advice)
+    if request is None or findings.errors:
+        return None, findings, None
+    said = request.profile.engine
+    engine = catalog_of(root).engine(said.value)
+    site = _site(root).get(engine.name) if engine else None
+    if engine is not None and site is not None and site.disabled and site.disabled.value:
+        also = (site.disabled.span, "here")
+        findings.add(codes.ENGINE_DISABLED, said.span, engine=engine.name, also=also)
+    program = site.program.value if site and site.program else None
+    return Asked(request, engine.at(parsed) if engine else None), findings, program
+
+
+def _refusals(
+    asked: Asked | None, findings: Findings, root: str | Path | None
+) -> tuple[Finding, ...]:
+    """All findings, errors before the rest, each in the order in which it was told."""
+    from servec.passes.shard_rules import refusals
+
+    if asked is not None:
+        catalog = catalog_of(root)
+        refusals(asked, sorted({*catalog.engine_names, *catalog.aliases}), findings)
+    told = findings.told()
+    return tuple(sorted(told, key=lambda item: not _stops(item)))
+
+
+@cache
+def _site(root: str | Path | None) -> dict[str, EngineSite]:
+    """What a project's servec.yaml says of engines; nothing where there is no project."""
+    project = find_project(Path(root)) if root is not None else None
+    if project is None:
+        return {}
+    from servec.ir.decl import Project
+    from servec.ir.typed import read_record
+
+    findings = Findings()
+    node = Files(Folder(project), findings).node("servec.yaml")
+    record = read_record(Project, node, findings) if node is not None else None
+    return {item.key.value: item.value for item in record.engines} if record else {}
 
 
 def read_manifest(manifest: Mapping[str, Any]) -> Manifest:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from servec.extract import recipe
-from servec.ir import decl, knowledge, manifest, releases
+from servec.ir import decl, knowledge, manifest, releases, shard
 from servec.ir.shape import (
     Anything,
     Bool,
@@ -40,6 +40,7 @@ KINDS: dict[str, type[Any]] = {
     "machine_images": knowledge.MachineImages,
     "images": knowledge.Images,
     "releases": releases.EngineCatalogue,
+    "shard": shard.Request,
 }
 
 Schema = dict[str, Any]

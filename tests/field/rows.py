@@ -15,6 +15,7 @@ KINDS = (
     "argv_verdicts",
     "real_configs",
     "bug_reports",
+    "shard_launch",
 )
 Row = dict[str, Any]
 
@@ -39,12 +40,16 @@ class Result:
 
 
 def read(path: Path) -> list[Row]:
-    """The rows of a file of lines, or of one JSON object of tables: those get `table`, `folder`
-    and an `id`."""
+    """The rows of a file of lines; of one JSON object with `cases`, which get the rest of it as
+    `head`; or of one of tables, whose rows get `table`, `folder` and an `id`."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".jsonl":
         return [json.loads(line) for line in text.splitlines() if line]
-    tables = {name: rows for name, rows in json.loads(text).items() if isinstance(rows, list)}
+    tree = json.loads(text)
+    if "cases" in tree:
+        head = {name: value for name, value in tree.items() if name != "cases"}
+        return [{**row, "head": head} for row in tree["cases"]]
+    tables = {name: rows for name, rows in tree.items() if isinstance(rows, list)}
     return [
         {**row, "table": name, "folder": str(path.parent), "id": f"{name} {number}"}
         for name, rows in tables.items()

@@ -329,10 +329,14 @@ class Catalog:
             problem = "`serve:` has neither `calls` and `flags` nor `environment_only`"
             self._broken(serve.span, name, problem, "say how the engine is called")
             return None
+        return Engine(manifest, serve, file, wrapper, lambda: self._checked(name, manifest))
+
+    def _checked(self, name: str, manifest: Manifest) -> Released | None:
+        """What released packages accept, once the manifest's gates were held against it."""
         released = self.released(name)
         if released is not None:
             check_gates(manifest, released, self.findings)
-        return Engine(manifest, serve, file, wrapper, released)
+        return released
 
     def _broken(self, span: Span, engine: str, problem: str, advice: str) -> None:
         self.findings.add(codes.BROKEN_ENGINE, span, engine=engine, problem=problem, advice=advice)

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 from servec.catalog.released import ReleasedAt
 from servec.ir.facts import Flag
+from servec.ir.words import NEGATIVE_NUMBER
 
 HOLE = "\0"
 """Stands in a word for a part that is not known, as a variable of a shell."""
-NEGATIVE_NUMBER = re.compile(r"-\d+\Z|-\d*\.\d+\Z")
 
 
 _HELP = Flag(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -23,12 +23,18 @@ OWN_KNOBS = ("host", "port", "served_model_name")
 
 
 class Engine:
-    """One engine of `serve.d/`. `file` is its manifest, `wrapper` the path of its template."""
+    """One engine of `serve.d/`. `file` is its manifest, `wrapper` the path of its template; what
+    its releases accept is read when it is asked for."""
 
     def __init__(
-        self, manifest: Manifest, serve: Serve, file: str, wrapper: str, released: Released | None
+        self,
+        manifest: Manifest,
+        serve: Serve,
+        file: str,
+        wrapper: str,
+        released: Callable[[], Released | None],
     ) -> None:
-        self.released = released
+        self._released = released
         self.manifest = manifest
         self.serve = serve
         self.file = file
@@ -39,11 +45,15 @@ class Engine:
     def name(self) -> str:
         return self.manifest.engine.value
 
+    @cached_property
+    def released(self) -> Released | None:
+        """What its released packages accept, or None where that is not known."""
+        return self._released()
+
     def at(self, version: Version | None) -> EngineAt:
         """The engine at a version; None is an unknown version, which takes the newest rules."""
         if version not in self._at:
-            here = self.released.at(version) if self.released else None
-            self._at[version] = EngineAt(self.manifest, self.serve, version, here)
+            self._at[version] = EngineAt(self, version)
         return self._at[version]
 
 
@@ -51,12 +61,10 @@ class EngineAt:
     """An engine at one version: how its parameters are spelled, called and turned. What a release
     accepts comes from the catalogue, and from the manifest where there is none."""
 
-    def __init__(
-        self, manifest: Manifest, serve: Serve, version: Version | None, here: ReleasedAt | None
-    ) -> None:
-        self.here = here
-        self.manifest = manifest
-        self.serve = serve
+    def __init__(self, engine: Engine, version: Version | None) -> None:
+        self._engine = engine
+        self.manifest = engine.manifest
+        self.serve = serve = engine.serve
         self.version = version
         rules = serve.topology
         self.topology_spellings = {key: key for key in TOPOLOGY_KEYS} | {
@@ -71,6 +79,12 @@ class EngineAt:
         self.secret_flags = frozenset(n.value for n in secrets.flags) if secrets else frozenset()
         self.secret_env = frozenset(n.value for n in secrets.env) if secrets else frozenset()
         self._knobs: dict[str, tuple[str, bool]] = {}
+
+    @cached_property
+    def here(self) -> ReleasedAt | None:
+        """The release of this version, where the engine has a catalogue."""
+        released = self._engine.released
+        return released.at(self.version) if released else None
 
     @cached_property
     def call(self) -> Call | None:

@@ -200,6 +200,15 @@ class ReleasedAt:
             return frozenset(name for name, least in known.items() if least is not None)
         return frozenset(map(str, self._each(getattr(record, registry))))
 
+    def least_capability(self, quantization: str) -> int | None:
+        """The lowest compute capability that a quantization runs on, times ten; None where it is
+        not known, or it asks for none."""
+        for item in self._released.record.quantization:
+            if item.key.value == quantization:
+                least = self.value(item.value)
+                return least if isinstance(least, int) and least > 0 else None
+        return None
+
     def _flag(self, facts: FlagFacts) -> Flag:
         nargs = self.value(facts.nargs)
         return Flag(

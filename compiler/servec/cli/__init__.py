@@ -21,6 +21,7 @@ VERBS = {
     "catalog": "What released packages of an engine accept.",
     "lint": "Check engine command lines in any files.",
     "upgrade": "Show what a newer version of an engine changes.",
+    "launch": "Say how one shard is started.",
     "dump": "Print the compiler's state after a pass.",
     "capabilities": "Show what an engine can do at a version.",
     "schema": "Print the JSON Schema of a kind of source file.",

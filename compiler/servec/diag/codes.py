@@ -1,7 +1,8 @@
 """Every code, in one table: what it is called, what it says, what to do.
 
 Hundreds are stages: 01 reading, 02 declarations, 03 binding and sizing, 04 layers,
-05 requirements, 06 gates, 07 artifacts, 08 the output folder, 09 projects and commands.
+05 requirements, 06 gates, 07 artifacts, 08 the output folder, 09 projects and commands,
+10 shards and many nodes.
 A code has a page in docs/findings/ and an example in tests/mistakes/; a number is never used again.
 """
 
@@ -376,6 +377,109 @@ NO_SPECS = Code(
 NO_SPEC_FOLDER = Code(
     "SV0905", ERROR, "folder of specs is missing", "there is no folder `{folder}` in the project",
     "make it, or name the right one in servec.yaml under `specs:`",
+)
+
+# --- 10: shards and many nodes -------------------------------------------------------------------
+NO_MODEL_PATH = Code(
+    "SV1001", ERROR, "no model", "the profile has no model",
+    "give `model_path`: a hub id, or a path that the server sees",
+)
+TP_NOT_POSITIVE = Code(
+    "SV1002", ERROR, "tensor parallelism below 1", "tp is {tp}", "give 1, or the GPUs of a copy",
+)
+RANK_OUT_OF_RANGE = Code(
+    "SV1003", ERROR, "rank outside the replica",
+    "rank {rank} is none of the {nodes} node{s}, which are 0 to {last}", "count ranks from 0",
+)
+MIXED_FABRIC = Code(
+    "SV1004", ERROR, "RDMA adapters of two fabrics",
+    "the RDMA adapters are of {fabrics}: no traffic passes from one to the other",
+    "give those of one fabric",
+)
+NO_GPUS_PER_NODE = Code(
+    "SV1005", ERROR, "GPUs of a node not said",
+    "{nodes} nodes, and nothing says how many GPUs of each", "give `gpus_per_node`",
+)
+GPUS_DO_NOT_ADD_UP = Code(
+    "SV1006", ERROR, "GPUs do not add up", "{has}, but {needs}", "{advice}",
+)
+NODE_TOO_SMALL = Code(
+    "SV1007", ERROR, "node has too few GPUs", "the shard needs {needs} GPUs, the node has {has}",
+    "take a larger node, or more of them",
+)
+MIXED_GPUS = Code(
+    "SV1008", ERROR, "GPUs of different kinds",
+    "one group over different GPUs: {kinds}", "give GPUs of one kind",
+)
+LOW_CAPABILITY = Code(
+    "SV1009", ERROR, "GPU is too old for a quantization",
+    "{quantization} needs compute capability {needs}, {gpu} has {has}",
+    "take another quantization, or a newer GPU",
+)
+HEADS_NOT_DIVISIBLE = Code(
+    "SV1010", ERROR, "attention heads cannot be split", "{problem}", "{advice}",
+)
+BLOCK_NOT_DIVISIBLE = Code(
+    "SV1011", ERROR, "quantized blocks cannot be split",
+    "{width} {total} ÷ {parts} = {part}, and a quantized block is {block} wide",
+    "{advice}",
+)
+EXPERTS_NOT_DIVISIBLE = Code(
+    "SV1012", ERROR, "experts cannot be split",
+    "{experts} experts cannot be spread over {parts} GPUs evenly", "{advice}",
+)
+NO_LEADER = Code(
+    "SV1013", ERROR, "leader is not said", "{nodes} nodes, and {problem}",
+    "give the address and the port that rank 0 meets the others on",
+)
+LOOPBACK_LEADER = Code(
+    "SV1014", ERROR, "leader that no other node reaches",
+    "`{address}` is this node to every node", "give the leader's address in the nodes' network",
+)
+NO_KV_EVENTS = Code(
+    "SV1015", ERROR, "no events of the KV cache", "{engine} {version} publishes no KV cache events",
+    "leave `kv_events` out",
+)
+OWNED_FLAG = Code(
+    "SV1016", ERROR, "flag that servec sets itself", "`{flag}` is set by servec", "{advice}",
+    conceal=True,
+)
+NO_NODES = Code(
+    "SV1017", ERROR, "engine does not span nodes", "{problem}", "{advice}",
+)
+LAUNCH_MODES = Code(
+    "SV1018", ERROR, "two ways over several nodes", "`{flag}` asks for {other}, but this is {way}",
+    "{advice}",
+)
+MIG_PARALLEL = Code(
+    "SV1019", ERROR, "one model over several MIG instances",
+    "tp {tp} · pp {pp} over MIG instances, which do not talk to one another",
+    "take one larger instance, or whole GPUs",
+)
+MIG_BY_INDEX = Code(
+    "SV1020", ERROR, "MIG instance by index", "index {index} names no GPU that CUDA counts",
+    "give `gpu_uuids`: an instance of MIG is named by its UUID",
+)
+NO_KEY_CHANNEL = Code(
+    "SV1021", ERROR, "no way to hand over the API key", "{problem}", "{advice}",
+)
+NO_INTERFACE = Code(
+    "SV1022", WARNING, "no interface for the nodes' bootstrap",
+    "{nodes} nodes, and nothing says over which interface they meet",
+    "give `mgmt_interface`: on a node with several, bootstrap may take the wrong one and hang",
+)
+PORT_TWICE = Code(
+    "SV1023", ERROR, "one port for two things", "{one} and {other} are both port {port}",
+    "give each a port of its own",
+)
+HCA_PREFIX = Code(
+    "SV1024", WARNING, "name that means several adapters",
+    "`{name}` takes in {others} too: NCCL reads a plain name as the beginning of names",
+    "set NCCL_IB_HCA in `env` to `=` and the names",
+)
+GID_UNUSED = Code(
+    "SV1025", WARNING, "GID index without RDMA adapters",
+    "a GID index {index} is given and no RDMA adapter", "give `hcas`, or leave it out",
 )
 
 BY_NUMBER: dict[str, Code] = {

@@ -112,6 +112,10 @@ class Findings:
     def errors(self) -> int:
         return sum(finding.severity is Severity.ERROR for finding in self._found)
 
+    def told(self) -> tuple[Finding, ...]:
+        """Each finding once, in the order in which it was made."""
+        return tuple(self._found)
+
     def show(self) -> tuple[Finding, ...]:
         return tuple(sorted(self._found, key=Finding.sort_key))
 

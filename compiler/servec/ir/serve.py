@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from servec.ir.manifest import KNOB, PREFIX, VARIABLE
+from servec.ir.serve_start import FILE, ApiKey, Devices, KvEvents, Way
 from servec.ir.shape import (
     Anything,
     Bool,
@@ -28,7 +29,6 @@ from servec.source.located import At, Map, Node, Span
 VARIABLE_OR_PREFIX = Text(re.compile(r"[A-Z][A-Z0-9_]*\Z"), "a variable's name, or its beginning")
 OPTION = Text(re.compile(r"[a-z0-9][a-z0-9_]*(\.[a-z0-9_]+)?\Z"), "a parameter, or a key of one")
 REGISTRIES = ("methods", "tool_call_parsers", "reasoning_parsers", "quantization")
-FILE = Text(re.compile(r"[a-z0-9][a-z0-9._-]*\Z"), "a file's name")
 SPECULATIVE_WORDS = (
     "algorithm", "model", "num_tokens", "num_steps", "topk", "draft_sample_method",
     "rejection_sample_method", "draft_tp",
@@ -54,6 +54,10 @@ class OwnFlags:
     host: At[str] = key(FLAG, "bind address", required=True)
     port: At[str] = key(FLAG, "port", required=True)
     served_model_name: At[str] | None = key(FLAG, "name that clients ask for")
+    served_name_is_new: At[bool] | None = key(
+        Bool(), "an unknown version is taken not to have the flag of the name"
+    )
+    threads: At[str] | None = key(FLAG, "CPU threads; the engine's own number unless said")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +94,7 @@ class TopologyFlag:
     )
     flag: At[str] = key(FLAG, "the flag", required=True)
     bare: At[bool] | None = key(Bool(), "the flag takes no value")
+    value: At[str] | None = key(TEXT, "the flag's value, whatever the number is")
     versions: At[str] | None = key(RULE_RANGE, "versions that have it")
 
 
@@ -274,7 +279,10 @@ class AdapterRules:
     """How LoRA adapters are said to the engine."""
 
     span: Span
-    list: At[str] = key(KNOB, "the parameter that lists them as name=path", required=True)
+    list: At[str] = key(KNOB, "the parameter that lists them", required=True)
+    paths: At[bool] | None = key(
+        Bool(), "they are listed as paths with commas; as name=path unless said"
+    )
     enable: At[str] | None = key(KNOB, "the switch that is needed beside it")
     max_rank: At[str] | None = key(KNOB, "the parameter of the largest rank")
     ranks: tuple[At[int], ...] = key(ListOf(Int(1)), "the ranks that it may be, ascending")
@@ -320,6 +328,13 @@ class Serve:
     files: tuple[Item[At[str]], ...] = key(
         MapOf(FILE, KNOB), "parameters that name a file of options, and what servec calls the file"
     )
+    nodes: tuple[Way, ...] = key(
+        ListOf(Record(Way)), "ways of serving over several nodes, the preferred one first"
+    )
+    api_key: tuple[ApiKey, ...] = key(ListOf(Record(ApiKey)), "how it is given its API key")
+    kv_events: KvEvents | None = key(Record(KvEvents), "events of the KV cache")
+    devices: Devices | None = key(Record(Devices), "its devices")
+    help: tuple[At[str], ...] = key(ListOf(TEXT), "words after the program that show its help")
     requirements: tuple[Item[tuple[RequirementRule, ...]], ...] = key(
         MapOf(ListOf(Record(RequirementRule), 1)), "what each requirement turns"
     )

@@ -43,3 +43,5 @@ PRECISION = Choice(
     aliases={"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32"}
     | {"float8": "fp8", "fp8_e4m3": "fp8", "awq": "int4", "gptq": "int4", "nvfp4": "fp4"},
 )
+NEGATIVE_NUMBER = re.compile(r"-\d+\Z|-\d*\.\d+\Z")
+"""What argparse takes for a number and not for a flag."""

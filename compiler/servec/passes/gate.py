@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 
 from servec.catalog.catalog import Catalog
-from servec.catalog.engines import EngineAt
 from servec.catalog.versions import in_range, parse_range
 from servec.diag import codes
 from servec.diag.findings import Findings
@@ -20,24 +19,12 @@ from servec.ir.plan import Plan
 from servec.ir.setting import Rank, same
 from servec.ir.site import gpu_resource
 from servec.ir.words import NAME_CHARACTERS
+from servec.passes.carried import BASH_OWN, ENV_NAME, not_carried, refused
 from servec.passes.gate_engine import abilities
 from servec.passes.gate_flags import flags
-from servec.passes.gate_settings import is_credential, not_carried, settings
+from servec.passes.gate_settings import is_credential, settings
 from servec.source.located import At, Span, plain
 
-# Names that bash sets, counts or locks itself, and the wrapper's own: bash(1), Shell Variables.
-BASH_OWN = frozenset((
-    "argv", "_", "BASHOPTS", "BASHPID", "BASH_COMMAND", "BASH_ENV", "COMP_WORDBREAKS", "DIRSTACK",
-    "EPOCHREALTIME", "EPOCHSECONDS", "EUID", "FUNCNAME", "GROUPS", "HISTCMD", "IFS", "LINENO",
-    "OPTARG", "OPTIND", "PIPESTATUS", "POSIXLY_CORRECT", "PPID", "PWD", "RANDOM", "SECONDS",
-    "SHELLOPTS", "SHLVL", "SRANDOM", "UID",
-))  # fmt: skip
-ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-LOADS_CODE = frozenset((
-    "LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME",
-    "BASH_ENV", "ENV", "PATH", "GCONV_PATH", "NCCL_NET_PLUGIN", "NCCL_TUNER_PLUGIN",
-    "NCCL_PROFILER_PLUGIN", "CUDA_INJECTION64_PATH",
-))  # fmt: skip
 SECRET_ENV = re.compile(
     r"(?i).*(?:PASSWORD|PASSWD|SECRET|(?:^|_)(?:TOKEN|PAT|PASS|CREDENTIALS?)|"
     r"(?:^|_)(?:API|SECRET|ACCESS|PRIVATE|SSH)_?KEYS?)\Z"
@@ -150,7 +137,7 @@ def _environment(plan: Plan, findings: Findings) -> None:
             findings.add(codes.BAD_ENV_NAME, item.key.span, name=name)
         elif name in engine.secret_env or SECRET_ENV.match(name) or is_credential(value):
             findings.add(codes.SECRET, item.key.span, name=name)
-        elif reason := _refused(name, engine):
+        elif reason := refused(name, engine):
             findings.add(codes.REFUSED_VARIABLE, item.key.span, name=name, reason=reason)
         elif name in required and required[name] != value:
             said = subject.model.deterministic
@@ -161,15 +148,6 @@ def _environment(plan: Plan, findings: Findings) -> None:
         elif problem := not_carried(value):
             span, advice = item.value.span, "take it out"
             findings.add(codes.UNREPRESENTABLE, span, knob=name, problem=problem, advice=advice)
-
-
-def _refused(name: str, engine: EngineAt) -> str:
-    """Why a variable may not be set at all; empty where it may."""
-    if name in LOADS_CODE:
-        return "it makes the server load other code"
-    if name.startswith("SERVEC_") or engine.refuses(name):
-        return "it opens the server, or is servec's to decide"
-    return ""
 
 
 def _checkpoint(plan: Plan, findings: Findings) -> None:

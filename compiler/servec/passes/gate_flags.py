@@ -18,7 +18,8 @@ from servec.ir.launch import Words
 from servec.ir.plan import Plan
 from servec.ir.setting import PARAMETER_GROUPS
 from servec.source.located import Plain, Span
-from servec.strategy.command import command, word_of
+from servec.strategy.command import command
+from servec.strategy.words import word_of
 
 RULES = {codes.ADAPTERS: "`adapters:`", codes.NO_ALGORITHM: "`speculative:`"}
 """Whose flags need no verdict where a finding has told of what they come from."""

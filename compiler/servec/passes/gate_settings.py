@@ -15,6 +15,7 @@ from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.ir.plan import Plan
 from servec.ir.setting import Group, Rank, Setting
+from servec.passes.carried import not_carried
 from servec.source.located import Plain
 
 PARAMETER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.]*\Z")
@@ -25,18 +26,6 @@ CREDENTIAL = re.compile(
     r"AKIA[0-9A-Z]{16}|xox[abprs]-[A-Za-z0-9-]{10,}|glpat-[A-Za-z0-9_-]{20,}|nvapi-[\w-]{20,}"
 )
 """Forms of tokens that their issuers give a prefix, so that they can be found."""
-
-
-NOT_CARRIED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
-MOST_BYTES = 131_071  # of one argument or variable: MAX_ARG_STRLEN of Linux, less its end
-
-
-def not_carried(text: str) -> str:
-    """What keeps a text from reaching the engine by every target; empty where nothing does."""
-    found = NOT_CARRIED.search(text)
-    if found:
-        return f"not every target can carry the character U+{ord(found.group()):04X}"
-    return "it is longer than 128 KiB" if len(text.encode()) > MOST_BYTES else ""
 
 
 def is_credential(value: Plain) -> bool:

@@ -13,8 +13,8 @@ from servec.ir.program import Subject
 from servec.ir.serve import SPECULATIVE_WORDS
 from servec.ir.setting import DETERMINISTIC, Definition, Origin, Rank
 from servec.source.located import Map, Node, Plain, Span, plain
-from servec.strategy.command import word_of
 from servec.strategy.speculative import Draft, parameters
+from servec.strategy.words import word_of
 
 BIND_ADDRESS = "0.0.0.0"
 TOPOLOGY = "topology."

@@ -21,7 +21,8 @@ from servec.ir.plan import Plan
 from servec.ir.setting import DETERMINISTIC, PARAMETER_GROUPS, Origin
 from servec.passes.lower_start import start_of
 from servec.source.located import At, plain
-from servec.strategy.command import command, serves_as, setting_of, word_of
+from servec.strategy.command import command, serves_as, setting_of
+from servec.strategy.words import topology_words, word_of
 
 
 def run(plans: tuple[Plan, ...], project: decl.Project, catalog: Catalog) -> tuple[Launch, ...]:
@@ -101,7 +102,8 @@ def _told_by_variables(plan: Plan) -> Iterator[Variable]:
     for flag, value in engine.topology_values(plan.topology):
         setting = plan.setting(f"topology.{setting_of(flag, plan)}")
         assert setting is not None, flag
-        yield Variable(subject.variable(flag.flag.value), str(value), setting.winner.origin)
+        word = topology_words(flag, value)[1:] or ("true",)
+        yield Variable(subject.variable(flag.flag.value), word[0], setting.winner.origin)
     for setting in plan.settings:
         if setting.value is not None and setting.group in PARAMETER_GROUPS:
             name = subject.variable(setting.knob)

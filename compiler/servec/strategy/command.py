@@ -6,8 +6,6 @@ Setting(enable_prefix_caching, False) -> --no-enable-prefix-caching
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 
 from servec.catalog.engines import OWN_KNOBS, EngineAt
@@ -15,9 +13,8 @@ from servec.ir.launch import FILES, Words
 from servec.ir.plan import Plan
 from servec.ir.serve import TopologyFlag
 from servec.ir.setting import PARAMETER_GROUPS, Group, Origin, Rank, Setting
-from servec.source.located import At, Plain
-
-NEGATIVE_NUMBER = re.compile(r"-\d+\Z|-\d*\.\d+\Z")  # as argparse has it
+from servec.source.located import At
+from servec.strategy.words import is_missing, topology_words, valued, word_of
 
 
 def command(plan: Plan, engine: EngineAt) -> Iterator[Words]:
@@ -64,7 +61,7 @@ def _own(plan: Plan, engine: EngineAt) -> Iterator[Words]:
     ):
         setting = plan.setting(knob)
         if flag is not None and setting is not None and not _goes_without(setting, flag, engine):
-            yield Words(_valued(flag.value, word_of(setting.value)), setting)
+            yield Words(valued(flag.value, word_of(setting.value)), setting)
     for setting in plan.settings:
         if setting.group is Group.OWN and setting.knob not in OWN_KNOBS:
             yield from _parameter(setting, engine)
@@ -72,7 +69,7 @@ def _own(plan: Plan, engine: EngineAt) -> Iterator[Words]:
 
 def _goes_without(setting: Setting, flag: At[str], engine: EngineAt) -> bool:
     """Whether servec's own value has no flag in this release; what a user says is passed on."""
-    return setting.winner.rank is Rank.DERIVED and engine.lacks(flag.value)
+    return setting.winner.rank is Rank.DERIVED and is_missing(flag, engine)
 
 
 def serves_as(plan: Plan, engine: EngineAt) -> str:
@@ -90,8 +87,7 @@ def _topology(plan: Plan, engine: EngineAt) -> Iterator[Words]:
     for flag, value in engine.topology_values(plan.topology):
         setting = plan.setting(f"topology.{setting_of(flag, plan)}")
         assert setting is not None, flag
-        bare = flag.bare is not None and flag.bare.value
-        yield Words((flag.flag.value,) if bare else (flag.flag.value, str(value)), setting)
+        yield Words(topology_words(flag, value), setting)
 
 
 def setting_of(flag: TopologyFlag, plan: Plan) -> str:
@@ -121,32 +117,13 @@ def _parameter(setting: Setting, engine: EngineAt) -> Iterator[Words]:
                 yield Words((negative,), setting)
         case list() if engine.repeats(knob):
             for item in value:
-                yield Words(_valued(flag, word_of(item)), setting)
+                yield Words(valued(flag, word_of(item)), setting)
         case list() if not engine.takes_json(knob):
             yield Words((flag, *map(word_of, value)), setting)
         case _:
-            yield Words(_valued(flag, word_of(value)), setting)
-
-
-def _valued(flag: str, word: str) -> tuple[str, ...]:
-    """A flag and its value; a value that looks like a flag is tied to it with `=`."""
-    return (f"{flag}={word}",) if looks_like_flag(word) else (flag, word)
-
-
-def looks_like_flag(word: str) -> bool:
-    """Whether an argument parser would take a word for a flag; a negative number it would not."""
-    return word.startswith("-") and not NEGATIVE_NUMBER.match(word)
+            yield Words(valued(flag, word_of(value)), setting)
 
 
 def _file_flag(parameter: str, first: Setting, engine: EngineAt) -> Words:
     name = engine.files[parameter]
     return Words((engine.flag(parameter), f"{FILES}/{name}"), first, file=name)
-
-
-def word_of(value: Plain) -> str:
-    """A value as one word of a command line: text as it is, everything else as compact JSON."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, float):
-        return repr(value)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

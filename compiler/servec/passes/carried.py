@@ -1,0 +1,43 @@
+"""What can be carried to an engine at all: words of a command line, names and variables.
+
+PYTHONPATH=/x -> it makes the server load other code
+"""
+
+from __future__ import annotations
+
+import re
+
+from servec.catalog.engines import EngineAt
+
+# Names that bash sets, counts or locks itself, and the wrapper's own: bash(1), Shell Variables.
+BASH_OWN = frozenset((
+    "argv", "_", "BASHOPTS", "BASHPID", "BASH_COMMAND", "BASH_ENV", "COMP_WORDBREAKS", "DIRSTACK",
+    "EPOCHREALTIME", "EPOCHSECONDS", "EUID", "FUNCNAME", "GROUPS", "HISTCMD", "IFS", "LINENO",
+    "OPTARG", "OPTIND", "PIPESTATUS", "POSIXLY_CORRECT", "PPID", "PWD", "RANDOM", "SECONDS",
+    "SHELLOPTS", "SHLVL", "SRANDOM", "UID",
+))  # fmt: skip
+ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+LOADS_CODE = frozenset((
+    "LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME",
+    "BASH_ENV", "ENV", "PATH", "GCONV_PATH", "NCCL_NET_PLUGIN", "NCCL_TUNER_PLUGIN",
+    "NCCL_PROFILER_PLUGIN", "CUDA_INJECTION64_PATH",
+))  # fmt: skip
+NOT_CARRIED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
+MOST_BYTES = 131_071  # of one argument or variable: MAX_ARG_STRLEN of Linux, less its end
+
+
+def not_carried(text: str) -> str:
+    """What keeps a text from reaching the engine by every target; empty where nothing does."""
+    found = NOT_CARRIED.search(text)
+    if found:
+        return f"not every target can carry the character U+{ord(found.group()):04X}"
+    return "it is longer than 128 KiB" if len(text.encode()) > MOST_BYTES else ""
+
+
+def refused(name: str, engine: EngineAt) -> str:
+    """Why a variable may not be set at all; empty where it may."""
+    if name in LOADS_CODE:
+        return "it makes the server load other code"
+    if name.startswith("SERVEC_") or engine.refuses(name):
+        return "it opens the server, or is servec's to decide"
+    return ""
