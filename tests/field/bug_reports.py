@@ -21,9 +21,6 @@ EXEMPT = {
     "bug-08": "flags of a router; servec has no catalogue of routers",
     "bug-09": "what an image's entry point does with arguments is not in the image catalogue",
     "bug-19": "needs the list of files in the model's repository, which servec does not read",
-    "bug-25": "sharding rules (heads and experts over tp and ep) are not built yet",
-    "bug-27": "sharding rules (blocks of FP8 over tp) are not built yet",
-    "bug-29": "sharding rules (blocks of FP8 of shared experts over tp) are not built yet",
     "bug-34": "cache blocks of hybrid models belong to the estimate of memory",
     "bug-38": "backends by feature of the model and accelerator are not in the catalogue",
 }
@@ -211,9 +208,49 @@ def _no_guess(row: Row) -> list[str]:
     )
 
 
+def _does_not_divide(row: Row) -> list[str]:
+    """The row's model and flags; of facts that the catalogue lacks, those of the row."""
+    config = row["config"]
+    checkpoint = config.get("model") or config["recipe"]
+    argv = config["argv"]
+    tp = int(argv[argv.index("--tensor-parallel-size") + 1])
+    model: dict[str, Any] = {
+        "checkpoint": checkpoint,
+        "engine": row["engine"],
+        "engine_version": "0.26.0",
+        "hardware": "H100-80G",
+        "recipe": "none",
+        "topology": {"tp": tp},
+        "overrides": {"enable_expert_parallel": "--enable-expert-parallel" in argv},
+    }
+    files: dict[str, str] = {}
+    if "shared_expert_intermediate_size" in row["facts_needed"]:
+        width = re.search(r"shared expert width (\d+)", row["failure"])
+        block = re.search(r"block_k = (\d+)", row["failure"])
+        assert width is not None
+        assert block is not None
+        files["config.json"] = json.dumps({
+            "architectures": ["Model"], "torch_dtype": "bfloat16", "num_experts": 256,
+            "shared_expert_intermediate_size": int(width[1]),
+            "quantization_config": {
+                "quant_method": "fp8", "weight_block_size": [int(block[1])] * 2,
+            },
+        })  # fmt: skip
+        model["config"] = "config.json"
+    tree = {
+        "servec.yaml": "targets: [bash]\n",
+        "specs/m.json": json.dumps({"models": {"m": model}}),
+    }
+    found = {item.code.number for item in servec.compile(tree=tree | files).findings}
+    wanted = {"SV1010", "SV1012"} if row["kind"] == "parallelism" else {"SV1011"}
+    return [] if wanted <= found else [f"expected {sorted(wanted)}, found {sorted(found)}"]
+
+
 PROPERTIES: dict[str, Callable[[Row], list[str]]] = {
     "bug-24": _port_of_the_processes,
     "bug-49": _one_share_in_two_places,
+    "parallelism": _does_not_divide,
+    "quant-shard": _does_not_divide,
     "env-removed": _unread_variable,
     "k8s-env": _service_links,
     "probe-port": _one_port,

@@ -129,6 +129,28 @@ class EngineAt:
         counts = self.serve.topology.tp_counts
         return counts is not None and counts.value == "all"
 
+    @property
+    def cuts_layers(self) -> bool:
+        """Whether tp cuts each layer; where its flag has a fixed value, whole layers are spread."""
+        return any(flag.of.value == "tp" and flag.value is None for flag in self.topology_flags)
+
+    @property
+    def experts_span_all(self) -> bool:
+        """Whether expert parallelism is a switch, and spreads the experts over all GPUs."""
+        flags = [flag for flag in self.topology_flags if flag.of.value == "ep"]
+        return any(flag.bare is not None and flag.bare.value for flag in flags)
+
+    def cut_by(self, part: str) -> list[str]:
+        """The parameters that say over how many GPUs the `dense` layers, or the `experts`, go."""
+        rules = self.serve.topology.cut_by
+        return [knob.value for item in rules if item.key.value == part for knob in item.value]
+
+    @property
+    def quantization_knobs(self) -> list[str]:
+        """The parameters that name a quantization."""
+        registries = self.serve.registries
+        return [item.key.value for item in registries if item.value.of.value == "quantization"]
+
     def refuses(self, variable: str) -> bool:
         """Whether a variable opens the server, or is servec's to decide."""
         return any(

@@ -11,6 +11,7 @@ there is no reason to refuse.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -27,12 +28,19 @@ class Split:
     experts, each expert, and the set of experts. None is not known."""
 
     attention: int
-    dense: int
+    dense: int | None
     expert: int | None
     experts: int | None
 
 
+CAPABILITY = re.compile(r"\s*([0-9]+)\.([0-9]+)\s*\Z")
 Problem = tuple[Code, tuple[tuple[str, object], ...]]
+
+
+def capability(text: str) -> tuple[int, int] | None:
+    """A compute capability, as 9.0, or None where it cannot be read."""
+    found = CAPABILITY.match(text)
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def problems(config: Map, split: Split) -> Iterator[Problem]:
@@ -68,7 +76,7 @@ def _experts(config: Map, parts: int | None) -> Iterator[Problem]:
             (
                 ("experts", experts),
                 ("parts", parts),
-                ("advice", f"take {fits[-1]}" if fits else ""),
+                ("advice", f"spread them over {fits[-1]}, or another divisor of {experts}"),
             ),
         )
 
@@ -119,10 +127,11 @@ def _widths(config: Map, split: Split) -> Iterator[tuple[str, int, int]]:
         _whole(config, "shared_expert_intermediate_size"),
         _whole(config, "n_shared_experts"),
     )
+    if _count_of_experts(config) and split.expert and (size := expert or dense):
+        yield ("moe_intermediate_size" if expert else "intermediate_size"), size, split.expert
+    if split.dense is None:
+        return
     if _count_of_experts(config):
-        if split.expert and (size := expert or dense):
-            key = "moe_intermediate_size" if expert else "intermediate_size"
-            yield key, size, split.expert
         if shared:
             yield "shared_expert_intermediate_size", shared, split.dense
         elif several and expert:

@@ -119,6 +119,10 @@ class TopologyRules:
     unknown_as: At[str] | None = key(VERSION, "the version whose flags all versions understand")
     dcp_follows_cp: At[bool] | None = key(Bool(), "cp is for decoding too, unless dcp is given")
     flags: tuple[TopologyFlag, ...] = key(ListOf(Record(TopologyFlag)), "in order", required=True)
+    cut_by: tuple[Item[tuple[At[str], ...]], ...] = key(
+        MapOf(ListOf(KNOB), Choice(("dense", "experts"))),
+        "parameters that say otherwise over how many GPUs the dense layers, or the experts, go",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,7 @@ from servec.passes.carried import BASH_OWN, ENV_NAME, not_carried, refused
 from servec.passes.gate_engine import abilities
 from servec.passes.gate_flags import flags
 from servec.passes.gate_settings import is_credential, settings
+from servec.passes.gate_shape import shape
 from servec.source.located import At, Span, plain
 
 SECRET_ENV = re.compile(
@@ -45,6 +46,7 @@ def run(
         _checkpoint(plan, findings)
         _precision(plan, findings)
         _parallelism(plan, findings)
+        shape(plan, findings)
         _hosts(plan, project, findings)
         _kubernetes(plan, project, findings)
         flags(plan, catalog, findings)

@@ -8,8 +8,6 @@ Everything wrong is told at once; the first finding is the kind of the refusal.
 
 from __future__ import annotations
 
-import re
-
 from servec.catalog import sharding
 from servec.catalog.engines import EngineAt
 from servec.catalog.versions import holds
@@ -32,7 +30,6 @@ from servec.passes.shard_words import judge_words
 from servec.source.located import Span, plain
 from servec.strategy import nodes
 
-CAPABILITY = re.compile(r"\s*([0-9]+)\.([0-9]+)\s*\Z")
 MIG_INDEX = 1000
 """From here on an index stands for an instance of MIG, which CUDA does not count."""
 
@@ -143,23 +140,22 @@ def _capability(asked: Asked, findings: Findings) -> None:
     if needs is None:
         return
     for gpu in asked.request.gpus:
-        has = CAPABILITY.match(text(gpu.compute_capability))
-        if has and (int(has[1]), int(has[2])) < needs:
+        has = sharding.capability(text(gpu.compute_capability))
+        if has is not None and has < needs:
             findings.add(
                 codes.LOW_CAPABILITY,
                 span,
                 quantization=name,
                 needs=f"{needs[0]}.{needs[1]}",
                 gpu=text(gpu.name) or "the GPU",
-                has=f"{has[1]}.{has[2]}",
+                has=f"{has[0]}.{has[1]}",
             )
             return
 
 
 def quantization(asked: Asked) -> tuple[str, Span] | None:
     """The quantization of the pass-through words, of which the first counts, else the model's."""
-    registries = asked.engine.serve.registries if asked.engine else ()
-    knobs = [item.key.value for item in registries if item.value.of.value == "quantization"]
+    knobs = asked.engine.quantization_knobs if asked.engine else []
     for knob in knobs:
         for value in asked.values(knob):
             return value.value, value.span
@@ -186,18 +182,19 @@ def _least(asked: Asked, name: str) -> tuple[int, int] | None:
 def _shape(asked: Asked, findings: Findings) -> None:
     """Heads, experts and blocks against the GPUs that they are cut over."""
     engine, model = asked.engine, asked.request.model
-    if model is None or engine is None or not cuts_layers(engine):
+    if model is None or engine is None or not engine.cuts_layers:
         return
     experts = _expert_parallel(asked, engine)
     expert = asked.tp // experts if experts and asked.tp % experts == 0 else None
-    split = sharding.Split(asked.tp, asked.tp, expert if experts else asked.tp, experts)
+    knobs = {argument.knob for argument in asked.arguments}
+    split = sharding.Split(
+        attention=asked.tp,
+        dense=None if knobs.intersection(engine.cut_by("dense")) else asked.tp,
+        expert=expert if experts else asked.tp,
+        experts=None if knobs.intersection(engine.cut_by("experts")) else experts,
+    )
     for code, arguments in sharding.problems(model, split):
         findings.put(Finding(code, code.severity, asked.profile.tp.span, arguments))
-
-
-def cuts_layers(engine: EngineAt) -> bool:
-    """Whether tp cuts each layer; where its flag has a fixed value, whole layers are spread."""
-    return any(flag.of.value == "tp" and flag.value is None for flag in engine.topology_flags)
 
 
 def _expert_parallel(asked: Asked, engine: EngineAt) -> int | None:
