@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: plans check test conformance bless lint types wheel clean
+.PHONY: plans check test conformance rehearse bless lint types wheel clean
 
 plans: $(VENV)/.runtime            ## compile specs/ into golden/
 	$(BIN)/servec build
@@ -17,6 +17,9 @@ test: $(VENV)/.dev                 ## run the tests
 
 conformance: $(VENV)/.dev          ## ask the parsers of released engines; needs a network
 	$(BIN)/python -m tests.conformance
+
+rehearse: $(VENV)/.dev             ## start what is compiled: servec's own server, and vLLM on the CPU
+	$(BIN)/python -m tests.rehearse
 
 bless: $(VENV)/.dev                ## rewrite the expected output of cases, and golden/
 	$(BIN)/python -m pytest -n auto --bless

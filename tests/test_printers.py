@@ -12,7 +12,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from servec.emit.kubernetes import _literal
+from servec.emit.kubernetes_nodes import literal
 from servec.emit.plans import _entry
 from servec.emit.shell import quoted
 from servec.emit.systemd import assignment, command
@@ -118,13 +118,13 @@ def test_yaml_reads_back_by_four_readers(tree: dict[str, Any]) -> None:
 @MANY
 @given(st.text(alphabet="$(){}Xx_ a") | TEXT)
 def test_kubernetes_leaves_words_alone(word: str) -> None:
-    assert expand_as_kubernetes(_literal(word), {"X": "expanded"}) == word
+    assert expand_as_kubernetes(literal(word), {"X": "expanded"}) == word
 
 
 def test_every_nasty_word_reads_back_everywhere() -> None:
     """The words that are known to do harm, each printer, whatever chance brings to the others."""
     for word in NASTY:
-        assert expand_as_kubernetes(_literal(word), {"X": "expanded"}) == word
+        assert expand_as_kubernetes(literal(word), {"X": "expanded"}) == word
         assert read_command(command(["/bin/bash", word])) == ["/bin/bash", word]
         assert read_assignment(assignment("NAME", word)) == f"NAME={word}"
         text, _ = print_yaml([], {"k": [word, {word: word}]})

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import servec
+import yaml
 from servec.api import shipped_catalog
 
 from tests.wrapper import Started, start, write_wrapper
@@ -362,3 +363,92 @@ def test_every_engine_with_algorithms_is_tried() -> None:
     contracts = {name: catalog.contract(name) for name in catalog.engine_names}
     having = {name for name, found in contracts.items() if found and found.supported_algorithms}
     assert having == {"vllm", "sglang", "tensorrt-llm"}
+
+
+# --- what a server is given at its start ---------------------------------------------------------
+
+
+def test_a_server_that_would_compute_on_the_cpu_is_not_started(tmp_path: Path) -> None:
+    wrapper = write_wrapper(compiled("llama-cpp", "1.0.0"), tmp_path)
+    assert start(wrapper).code == 0
+    for seen in ("Available devices:", "", "ggml_cuda_init: failed to initialize CUDA: no device"):
+        found = start(wrapper, DEVICES=seen)
+        assert (found.code, found.argv) == (1, [])
+        assert "sees no GPU" in found.stderr
+    assert start(wrapper, DEVICES="", SERVEC_ALLOW_CPU="1").argv[:1] == ["--model"]
+
+
+def test_the_api_key_is_a_variable(tmp_path: Path) -> None:
+    wrapper = write_wrapper(compiled("vllm", "0.29.0"), tmp_path)
+    credentials = tmp_path / "credentials"
+    credentials.mkdir()
+    (credentials / "api-key").write_text("from-a-file\n")
+    told = {"SERVEC_API_KEY": "from-a-variable"}, {"CREDENTIALS_DIRECTORY": str(credentials)}
+    for variables, key in zip(told, ("from-a-variable", "from-a-file"), strict=True):
+        found = start(wrapper, **variables)
+        assert found.env["VLLM_API_KEY"] == key
+        assert "SERVEC_API_KEY" not in found.env
+        assert key not in " ".join(found.argv) + found.stderr
+        assert key not in start(wrapper, "--print", **variables).stdout
+    assert start(wrapper, VLLM_API_KEY="its-own").env["VLLM_API_KEY"] == "its-own"
+    for key in ("two words", 'quo"te', "$(id)", "a\nb"):
+        found = start(wrapper, SERVEC_API_KEY=key)
+        assert (found.code, found.argv) == (1, [])
+        assert key not in found.stderr
+
+
+def test_the_api_key_is_in_a_file_of_the_servers_own(tmp_path: Path) -> None:
+    wrapper = write_wrapper(compiled("sglang", "0.5.15"), tmp_path)
+    (tmp_path / "run").mkdir()
+    found = start(wrapper, SERVEC_API_KEY="k.1", RUNTIME_DIRECTORY=str(tmp_path / "run"))
+    assert found.argv[-2] == "--config"
+    file = Path(found.argv[-1])
+    assert file.parents[1] == tmp_path / "run"
+    assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert yaml.safe_load(file.read_text()) == {"api-key": "k.1"}
+    assert "k.1" not in " ".join(found.argv)
+    assert "SERVEC_API_KEY" not in found.env
+    assert "--config" not in start(wrapper).argv
+    older = write_wrapper(compiled("sglang", "0.4.6.post5"), tmp_path / "older")
+    assert "hand_over_key" not in older.read_text()
+
+
+SITE_WITH_KEYS = """\
+systemd: {api_key: /etc/servec/api-key}
+kubernetes: {api_key: {secret: inference, key: token}}
+"""
+
+
+def test_the_site_says_where_the_key_is() -> None:
+    models = {
+        "v": ("vllm", "vllm/vllm-openai:v0.29.0"),
+        "s": ("sglang", "lmsysorg/sglang:v0.5.15"),
+        "t": ("tensorrt-llm", "nvcr.io/nvidia/tensorrt-llm/release:1.2.0"),
+    }
+    spec = "models:\n"
+    for name, (engine, image) in models.items():
+        spec += f"  {name}: {{checkpoint: org/m, engine: {engine}, image: '{image}', gpus: 1, "
+        spec += "hardware: H100-80G, recipe: none, precision: bf16, topology: {tp: 1}}\n"
+    result = servec.compile(tree={"servec.yaml": SITE_WITH_KEYS, "specs/a.yaml": spec})
+    assert result.ok, result.findings
+    open_servers = [item for item in result.findings if item.code.number == "SV1021"]
+    assert [item.severity.word for item in open_servers] == ["warning"]
+    assert "`t` is open" in open_servers[0].message
+    texts = {path: content.decode() for path, content in result.artifacts.items()}
+    for name in ("v", "s"):
+        unit = texts[f"{name}/systemd/{name}.service"]
+        assert "LoadCredential=api-key:/etc/servec/api-key\n" in unit
+        assert ("RuntimeDirectory=servec/s\n" in unit) is (name == "s")
+    assert "LoadCredential" not in texts["t/systemd/t.service"]
+    pods = {}
+    for name in models:
+        deployment = yaml.safe_load(texts[f"{name}/kubernetes/deployment.yaml"])
+        pods[name] = deployment["spec"]["template"]["spec"]
+    reference = {"secretKeyRef": {"name": "inference", "key": "token"}}
+    env = pods["v"]["containers"][0]["env"]
+    assert {"name": "VLLM_API_KEY", "valueFrom": reference} in env
+    server = pods["s"]["containers"][0]
+    assert server["args"][-2:] == ["--config", "/run/secrets/servec/api-key.yaml"]
+    (volume,) = [item for item in pods["s"]["volumes"] if item["name"] == "api-key"]
+    assert volume["secret"]["secretName"] == "inference"
+    assert volume["secret"]["items"] == [{"key": "token", "path": "api-key.yaml"}]

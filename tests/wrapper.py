@@ -9,7 +9,16 @@ from typing import NamedTuple
 
 import servec
 
-TELLER = '#!/bin/bash\nprintf "%s\\0" "$@"; printf "\\0"; env -0\n'
+GPU = "Available devices:\n  CUDA0: NVIDIA H100 80GB HBM3 (81089 MiB, 80500 MiB free)"
+TELLER = r"""#!/bin/bash
+if [[ $* == --list-devices ]]; then
+  printf '%s\n' "$DEVICES"
+  exit
+fi
+printf '%s\0' "$@"
+printf '\0'
+env -0
+"""
 
 
 class Started(NamedTuple):
@@ -42,7 +51,7 @@ def start(wrapper: Path, *words: str, **variables: str) -> Started:
     programs = wrapper.parents[2]
     done = subprocess.run(
         ["bash", str(wrapper), *words],
-        env={"PATH": f"{programs}:{os.environ['PATH']}", **variables},
+        env={"PATH": f"{programs}:{os.environ['PATH']}", "DEVICES": GPU, **variables},
         capture_output=True,
         check=False,
     )

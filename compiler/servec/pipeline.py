@@ -13,10 +13,21 @@ from servec.ir.artifact import Artifact
 from servec.ir.launch import Launch
 from servec.ir.plan import Plan
 from servec.ir.program import Program
-from servec.passes import bind, declare, expand, gate, layer, lower, parse, require
+from servec.passes import bind, declare, expand, gate, layer, lower, parse, place, require
 from servec.source.files import Files
 
-PASSES = ("parse", "declare", "bind", "expand", "require", "layer", "gate", "lower", "emit")
+PASSES = (
+    "parse",
+    "declare",
+    "bind",
+    "expand",
+    "require",
+    "layer",
+    "gate",
+    "place",
+    "lower",
+    "emit",
+)
 Change = Callable[[Program], Program]
 Observer = Callable[[str, object], None]
 """Is told each pass's name and what came out of it: `servec dump` prints it, tests verify it."""
@@ -64,9 +75,11 @@ def run(
         plans, sources.project, catalog, findings
     )  # -> held against versions, the site and safety
     observe("gate", plans)
+    placed = place.run(plans, sources.project, catalog, findings)  # -> with their nodes
+    observe("place", placed)
     if findings.errors:
         return Compiled(sources.project, program, plans)
-    launches = lower.run(plans, sources.project, catalog)  # -> argv and environment
+    launches = lower.run(placed, sources.project, catalog)  # -> argv and environment
     observe("lower", launches)
     artifacts = emit.run(launches, sources.project, files, findings)  # -> files
     observe("emit", artifacts)

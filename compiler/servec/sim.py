@@ -2,14 +2,18 @@
 
 It opens its port after a start delay, as engines do after the load, and answers /health,
 /v1/models, /v1/completions and /metrics. For tests and for rehearsing a rollout without GPUs.
+Of several nodes rank 0 serves once all have met it, the others wait for its port; each ends when
+another has gone.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Sequence
@@ -21,8 +25,14 @@ KEY = "SIM_API_KEY"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Wait for the start delay, then serve until SIGTERM or SIGINT."""
+    """Meet the other nodes, wait for the start delay, then serve until SIGTERM or SIGINT."""
     options = _options().parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    if options.nnodes > 1:
+        if options.node_rank > 0:
+            _join(options)
+            return
+        _meet(options)
     time.sleep(options.start_delay)
     server = _Server((options.host, options.port), _Answers)
     server.model = options.served_model_name or options.model
@@ -33,6 +43,49 @@ def main(arguments: Sequence[str] | None = None) -> None:
     server.serve_forever()
 
 
+def _meet(options: argparse.Namespace) -> None:
+    """Wait until every other rank has come; when one goes, this process ends."""
+    at = (options.master_addr, options.master_port)
+    meeting = socket.create_server(at, family=_family(options.master_addr))
+    ranks: dict[int, socket.socket] = {}
+    while len(ranks) < options.nnodes - 1:
+        guest, _ = meeting.accept()
+        rank = int.from_bytes(guest.recv(2), "big")
+        if 0 < rank < options.nnodes and rank not in ranks:
+            ranks[rank] = guest
+        else:
+            guest.close()  # a probe of the port, or a rank that is here already
+    print(f"sim: all {options.nnodes} nodes have met", flush=True)
+    for rank, guest in ranks.items():
+        threading.Thread(target=_watch, args=(guest, f"rank {rank}"), daemon=True).start()
+
+
+def _join(options: argparse.Namespace) -> None:
+    """Wait for rank 0's port, and stay until it goes."""
+    at = (options.master_addr, options.master_port)
+    print(f"sim: rank {options.node_rank} waits for {at[0]}:{at[1]}", flush=True)
+    while True:
+        try:
+            leader = socket.create_connection(at)
+            break
+        except OSError:
+            time.sleep(0.1)
+    leader.sendall(options.node_rank.to_bytes(2, "big"))
+    print(f"sim: rank {options.node_rank} has met the leader", flush=True)
+    _watch(leader, "the leader")
+
+
+def _watch(other: socket.socket, who: str) -> None:
+    with contextlib.suppress(OSError):
+        other.recv(1)
+    print(f"sim: {who} has gone", flush=True)
+    os._exit(1)
+
+
+def _family(address: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
 def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="servec.sim", allow_abbrev=False)
     parser.add_argument("model")
@@ -40,6 +93,11 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--served-model-name", default="")
     parser.add_argument("--tensor-parallel-size", type=int, default=1)
+    parser.add_argument("--pipeline-parallel-size", type=int, default=1)
+    parser.add_argument("--nnodes", type=int, default=1, help="nodes of the replica")
+    parser.add_argument("--node-rank", type=int, default=0, help="which of them this is")
+    parser.add_argument("--master-addr", default="127.0.0.1", help="where rank 0 meets the others")
+    parser.add_argument("--master-port", type=int, default=29500)
     parser.add_argument("--max-model-len", type=int, default=4096)
     parser.add_argument("--start-delay", type=float, default=0.0, help="seconds before it serves")
     return parser

@@ -107,7 +107,7 @@ def _upgrade(plan: Plan, after: Plan | None, new: EngineVersion, fresh: list[Fin
 def _words(plan: Plan) -> list[str]:
     """The groups of words of a plan's command."""
     engine = plan.subject.engine.at(plan.subject.version.version)
-    return [" ".join(group.words) for group in command(plan, engine)]
+    return [" ".join(map(str, group.words)) for group in command(plan, engine)]
 
 
 def _is_of(finding: Finding, plan: Plan) -> bool:

@@ -22,6 +22,10 @@ PROGRAMS = {
 """How a generated command line begins: the program and the model."""
 
 
+NODE = {"rank": "1", "leader": "10.0.0.1:29500", "leader_address": "10.0.0.1"}
+"""The facts of a node, where a command line depends on them."""
+
+
 class Golden(NamedTuple):
     """A command line that this repository holds."""
 
@@ -37,5 +41,15 @@ def goldens() -> list[Golden]:
     for path in sorted((ROOT / "golden").glob("*/plan.json")):
         engine = json.loads(path.read_text(encoding="utf-8"))["engine"]
         name = path.parent.name
-        found.append(Golden(name, engine["name"], engine["version"], tuple(engine["argv"])))
+        for argv in (engine["argv"], engine.get("worker_argv", ())):
+            words = tuple(_filled(word) for word in argv)
+            if words and words[0] == engine["argv"][0]:
+                found.append(Golden(name, engine["name"], engine["version"], words))
     return found
+
+
+def _filled(word: str) -> str:
+    """A word with what a node would put into it."""
+    for slot, text in NODE.items():
+        word = word.replace(f"{{{slot}}}", text)
+    return word

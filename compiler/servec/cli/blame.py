@@ -27,7 +27,7 @@ def command(model: str, project: str, sets: tuple[str, ...], strict: bool, style
 
 
 def _lines(launch: Launch) -> Iterator[str]:
-    from servec.emit.shell import quote, quoted
+    from servec.emit.shell import expanded, quote
     from servec.ir.text import subject_line
     from servec.passes.layer import shown
 
@@ -36,7 +36,7 @@ def _lines(launch: Launch) -> Iterator[str]:
         (
             group.origin,
             group.setting.winner.rank.words if group.setting else "",
-            quoted(group.words),
+            " ".join(map(expanded, group.words)),
         )
         for group in launch.command
     ]

@@ -173,10 +173,6 @@ ENGINE_DISABLED = Code(
     "SV0317", ERROR, "engine is disabled", "engine `{engine}` is disabled for this site",
     "serve the model with another one, or enable it in servec.yaml",
 )
-NOT_YET = Code(
-    "SV0318", ERROR, "not lowered yet", "`{what}` is declared, but servec does not lower it yet",
-    "take it out: no target has it yet",
-)
 MODEL_CONFIG = Code(
     "SV0319", ERROR, "model config is not usable", "{key} of a model's config must be {wanted}",
     "give the config.json that comes with the checkpoint",
@@ -480,6 +476,14 @@ HCA_PREFIX = Code(
 GID_UNUSED = Code(
     "SV1025", WARNING, "GID index without RDMA adapters",
     "a GID index {index} is given and no RDMA adapter", "give `hcas`, or leave it out",
+)
+UNKNOWN_HOST = Code(
+    "SV1026", ERROR, "unknown host", "`{name}` is no host of the site", "{advice}",
+)
+HOSTS_DO_NOT_FIT = Code("SV1027", ERROR, "hosts do not fit", "{problem}", "{advice}")
+HALF_A_PAIR = Code("SV1028", ERROR, "one role without the other", "{problem}", "{advice}")
+CONNECTORS_DIFFER = Code(
+    "SV1029", ERROR, "roles without a common connector", "{problem}", "{advice}",
 )
 
 BY_NUMBER: dict[str, Code] = {

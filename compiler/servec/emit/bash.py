@@ -14,8 +14,9 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from servec.diag import codes
 from servec.diag.findings import Findings
+from servec.emit.bash_nodes import node_names, node_words
 from servec.emit.header import header
-from servec.emit.shell import quote, quoted
+from servec.emit.shell import expanded, quote, where
 from servec.emit.start import start_words
 from servec.ir.artifact import Artifact, Trace
 from servec.ir.launch import Launch, Words
@@ -74,7 +75,9 @@ class Wrappers:
                 argv="\n".join(argv),
                 exports="\n".join(exports),
                 names=[quote(variable.name) for variable in launch.env],
+                node_names=node_names(launch),
                 **start_words(launch),
+                **node_words(launch),
             )
         except TemplateNotFound as error:
             self._broken(launch, 1, f"there is no template `{error.name}`; the frame is {FRAME}")
@@ -120,10 +123,13 @@ class Wrappers:
 
 def _line(group: Words) -> str:
     """A flag and its values; a file of options is beside the wrapper."""
+    if group.who:
+        return where("leads" if group.who == "leader" else "joins", group.words)
+    words = " ".join(map(expanded, group.words[:-1] if group.file else group.words))
     if not group.file:
-        return quoted(group.words)
+        return words
     path = f'"$(dirname -- "$(readlink -f -- "${{BASH_SOURCE[0]-$0}}")")"/{quote(group.file)}'
-    return f"{quoted(group.words[:-1])} {path}"
+    return f"{words} {path}"
 
 
 def _line_of(text: str, block: list[str]) -> int | None:

@@ -57,12 +57,15 @@ def _of_model(
     if not launch.command:  # a container that owns its entry point: no host runs it
         targets = targets & {"kubernetes"}
     if wrapper is not None and targets & {"bash", "systemd"}:  # the unit starts the wrapper
+        from servec.emit.bash_nodes import facts
+
         yield wrapper
         yield from option_files(launch, "bash")
+        yield from facts(launch)
     if "systemd" in targets:
-        from servec.emit.systemd import unit
+        from servec.emit.systemd import units
 
-        yield unit(launch, project.systemd)
+        yield from units(launch, project.systemd)
     if "kubernetes" in targets:
         yield from manifests(launch, project.kubernetes)
 

@@ -48,7 +48,7 @@ def _core(plan: Plan) -> dict[str, Any]:
         "hardware": {
             "accelerator": subject.accelerator.name.value,
             "gpus_per_replica": plan.topology.gpus,
-            "nodes": 1,
+            "nodes": subject.nodes,
         },
         "topology": plan.topology._asdict(),
         "deterministic": bool(subject.model.deterministic and subject.model.deterministic.value),
@@ -74,9 +74,27 @@ def _engine(launch: Launch) -> dict[str, Any]:
         "health": launch.health_path,
         "metrics": launch.metrics.path if launch.metrics else None,
         "argv": launch.argv,
+        **_nodes(launch),
         **_files(launch),
         "env": {variable.name: variable.value for variable in launch.env},
     }
+
+
+def _nodes(launch: Launch) -> dict[str, Any]:
+    """What several nodes add; a fact of a node is shown as its name in braces."""
+    placement = launch.placement
+    if placement.way is None:
+        return {}
+    found: dict[str, Any] = {
+        "worker_argv": launch.worker_argv,
+        "launch_mode": placement.way.name.value,
+        "leader_port": placement.leader_port,
+    }
+    if launch.beside is not None:
+        found["beside"] = [str(word) for group in launch.beside.groups for word in group]
+    if placement.groups:
+        found["hosts"] = [[host.name for host in group] for group in placement.groups]
+    return found
 
 
 def _files(launch: Launch) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from servec.ir.slots import Filled, Slot, Word
+
 # Without quotes only what bash, shellcheck and a reader's eye all take for plain words. `=` and `,`
 # are left out: inside an array shellcheck suspects a lost index or separator.
 BARE = re.compile(r"[A-Za-z0-9_@%+:./-]+\Z")
@@ -44,3 +46,21 @@ def _escaped(character: str) -> str:
 
 def quoted(words: Iterable[str]) -> str:
     return " ".join(map(quote, words))
+
+
+def expanded(word: Word) -> str:
+    """One word whose slots are variables of the script."""
+    if not isinstance(word, Filled):
+        return quote(word)
+    if len(word.parts) == 1:
+        return f'"${word.slots[0]}"'
+    pieces = (
+        f"${{{part.name}}}" if isinstance(part, Slot) else re.sub(r'(["$`\\])', r"\\\1", part)
+        for part in word.parts
+    )
+    return f'"{"".join(pieces)}"'
+
+
+def where(variable: str, words: Iterable[Word]) -> str:
+    """Words that are there where a variable of the script is not empty."""
+    return " ".join(f"${{{variable}:+{expanded(word)}}}" for word in words)

@@ -36,11 +36,24 @@ def start_words(launch: Launch) -> dict[str, object]:
         "image": quote(image) if image else "",
         "joiner": joiner,
         "settable": bool(start.settable),
+        **_key_words(launch),
         **_tables(start.settable, joiner),
         "others": [(quote(place), other) for place, other in start.others],
         "gates": [_gate(gate) for gate in start.gates],
         "known": [(quote(name), quote(version)) for name, version in start.images],
         "marker": quote(manifest.tag_marker.value) if manifest.tag_marker else "",
+    }
+
+
+def _key_words(launch: Launch) -> dict[str, str]:
+    """How the API key is handed over: by a variable, or in a file that a flag names."""
+    channel = launch.api_key
+    file = channel.file if channel else None
+    return {
+        "key_variable": channel.variable.value if channel and channel.variable else "",
+        "key_flag": quote(file.flag.value) if file else "",
+        "key_file": quote(file.name.value) if file else "",
+        "key_name": quote(file.key.value) if file else "",
     }
 
 

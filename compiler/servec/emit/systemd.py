@@ -1,4 +1,4 @@
-"""systemd: one hardened unit a model, which starts the wrapper.
+"""systemd: a hardened unit for each process of a model, which starts the wrapper.
 
 The unit is a tree of sections and assignments; this printer owns the quoting of systemd.syntax(7)
 and systemd.service(5): `%` is doubled everywhere, `$` and backslash in command lines.
@@ -7,7 +7,7 @@ and systemd.service(5): `%` is doubled everywhere, `$` and backslash in command 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from servec.emit.header import header
 from servec.ir import decl
@@ -24,20 +24,60 @@ STOP_SECONDS = 120
 """What a server may take to finish its requests before it is killed."""
 
 
-def unit(launch: Launch, site: decl.SystemdSite | None) -> Artifact:
-    """`<model>.service`. It waits for no readiness: engines open their port after the load."""
-    plan = launch.plan
+def units(launch: Launch, site: decl.SystemdSite | None) -> Iterator[Artifact]:
+    """`<model>.service`, or of a replica over several nodes a service for each rank and process,
+    bound to one another, and `<model>.target` that starts those of a host. A service waits for no
+    readiness: engines open their port after the load."""
+    placement = launch.placement
+    if placement.way is None:
+        yield _unit(launch, site, launch.plan.name)
+        return
+    replicas = max(len(placement.groups), 1)
+    for replica in range(replicas):
+        name = f"{launch.plan.name}-{replica}" if replicas > 1 else launch.plan.name
+        which = ("--replica", str(replica)) if replicas > 1 else ()
+        for rank in range(placement.nodes):
+            words = (*which, "--rank", str(rank))
+            server, target = f"{name}-rank{rank}", f"{name}.target"
+            group = [("PartOf", target)]
+            if rank == 0 and launch.beside is not None:
+                beside = f"{server}-{launch.beside.name}"
+                only = (*words, "--only", launch.beside.name)
+                bound = [*group, ("BindsTo", f"{server}.service")]
+                yield _unit(launch, site, beside, only, bound, target)
+                group += [(key, f"{beside}.service") for key in ("BindsTo", "After")]
+                if launch.beside.shares:  # a /tmp of both, and of nobody else
+                    group.append(("JoinsNamespaceOf", f"{beside}.service"))
+                words = (*words, "--only", "server")
+            yield _unit(launch, site, server, words, group, target)
+        yield _target(launch, name)
+
+
+def _unit(
+    launch: Launch,
+    site: decl.SystemdSite | None,
+    name: str,
+    words: Sequence[str] = (),
+    group: Sequence[tuple[str, str]] = (),
+    target: str = "multi-user.target",
+) -> Artifact:
+    """One service: `words` are the wrapper's, `group` is what ties it to others."""
+    plan, is_node = launch.plan, launch.placement.way is not None
     folder = site.folder.value if site and site.folder else FOLDER
     environment = site.environment.value if site and site.environment else ENVIRONMENT
     user = site.user.value if site and site.user else USER
     wrapper = f"{folder.rstrip('/')}/{plan.name}/bash/serve.sh"
+    which = f", {' '.join(word.removeprefix('--') for word in words)}" if words else ""
+    names = [plan.name, name] if is_node else [name]
+    files = [f"{environment.rstrip('/')}/{one}.env" for one in names]
     sections: tuple[Section, ...] = (
         (
             "Unit",
             (
-                ("Description", literal(f"{plan.name} ({plan.subject.engine.name})")),
+                ("Description", literal(f"{plan.name} ({plan.subject.engine.name}{which})")),
                 ("Wants", "network-online.target"),
                 ("After", "network-online.target"),
+                *group,
                 ("StartLimitIntervalSec", "1h"),
                 ("StartLimitBurst", "5"),
             ),
@@ -47,20 +87,22 @@ def unit(launch: Launch, site: decl.SystemdSite | None) -> Artifact:
             (
                 ("Type", "exec"),
                 ("User", literal(user)),
-                ("EnvironmentFile", "-" + literal(f"{environment.rstrip('/')}/{plan.name}.env")),
-                ("ExecStart", command(("/bin/bash", wrapper))),
-                ("Restart", "on-failure"),
+                *(("EnvironmentFile", "-" + literal(file)) for file in files),
+                *_credential(launch, site),
+                ("ExecStart", command(("/bin/bash", wrapper, *words))),
+                # A node that has lost the others ends, however it ends, and joins them anew.
+                ("Restart", "always" if is_node else "on-failure"),
                 ("RestartSec", "30"),
                 ("TimeoutStopSec", str(STOP_SECONDS)),
                 ("KillMode", "mixed"),
                 ("LimitNOFILE", "1048576"),
+                *((("LimitMEMLOCK", "infinity"),) if is_node else ()),
                 *HARDENING,
             ),
         ),
-        ("Install", (("WantedBy", "multi-user.target"),)),
+        ("Install", (("WantedBy", target),)),
     )
-    comments = [*header(plan), *_reload(launch)]
-    text = print_unit(comments, sections)
+    text = print_unit([*header(plan), *_reload(launch)], sections)
     places = {
         "User": site and site.user,
         "EnvironmentFile": site and site.environment,
@@ -74,8 +116,27 @@ def unit(launch: Launch, site: decl.SystemdSite | None) -> Artifact:
             place = places[key]
             rule = "" if place else "unless servec.yaml says otherwise under `systemd:`"
             traces[number] = Trace(None, Origin(place.span if place else None, "", rule))
-    path = f"{plan.name}/systemd/{plan.name}.service"
-    return Artifact(path, text, traces=traces)
+    return Artifact(f"{plan.name}/systemd/{name}.service", text, traces=traces)
+
+
+def _credential(launch: Launch, site: decl.SystemdSite | None) -> Iterator[tuple[str, str]]:
+    """The API key as a credential; what the wrapper writes it to goes with the service."""
+    if site is None or site.api_key is None or launch.api_key is None:
+        return
+    yield "LoadCredential", f"api-key:{literal(site.api_key.value)}"
+    if launch.api_key.file is not None:
+        yield "RuntimeDirectory", f"servec/{launch.plan.name}"
+        yield "RuntimeDirectoryMode", "0700"
+
+
+def _target(launch: Launch, name: str) -> Artifact:
+    """What starts and stops the services of a replica that a host has enabled."""
+    sections = (
+        ("Unit", (("Description", literal(f"{name}: the ranks of this host")),)),
+        ("Install", (("WantedBy", "multi-user.target"),)),
+    )
+    text = print_unit(header(launch.plan), sections)
+    return Artifact(f"{launch.plan.name}/systemd/{name}.target", text)
 
 
 def _reload(launch: Launch) -> tuple[str, ...]:

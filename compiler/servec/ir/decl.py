@@ -33,6 +33,11 @@ USER = Text(re.compile(r"[a-z_][a-z0-9_-]{0,31}\Z"), "a user's name")
 RESOURCE = Text(re.compile(r"[a-z0-9.-]+/[A-Za-z0-9._-]+\Z"), "a resource name, as nvidia.com/gpu")
 PROGRAM = Text(re.compile(r"[^-\x00-\x1f\x7f][^\x00-\x1f\x7f]*\Z"), "a program's name or path")
 ABSOLUTE = Text(re.compile(r"/[^\x00-\x20\x7f]*\Z"), "an absolute path without spaces")
+SECRET_KEY = Text(re.compile(r"[A-Za-z0-9._-]{1,253}\Z"), "a key of a Secret")
+HOST = Text(re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\Z"), "a host's name")
+ADDRESS = Text(re.compile(r"[A-Za-z0-9._:-]+\Z"), "an address or a host's name")
+INTERFACE = Text(re.compile(r"[A-Za-z0-9_.-]{1,15}\Z"), "a network interface, as eno1")
+HCA = Text(re.compile(r"[A-Za-z0-9_]+\Z"), "an RDMA adapter, as mlx5_0")
 INSIDE = Text(re.compile(r"(?!/)(?!(.*/)?\.\.(/|\Z))[^\x00]+\Z"), "a path inside the project")
 
 
@@ -107,12 +112,16 @@ class Model:
     hardware: At[str] | None = key(TEXT, "accelerator key, product string or instance type")
     machine_image: At[str] | None = key(TEXT, "what the machine starts from; it has the driver")
     gpus: At[int] | None = key(GPUS, "GPUs of one node and one replica")
-    nodes: At[int] | None = key(GPUS, "nodes of one replica; more than 1 is not lowered yet")
+    nodes: At[int] | None = key(GPUS, "nodes of one replica; 1 unless said")
+    hosts: tuple[At[str], ...] = key(
+        ListOf(HOST, 1), "the nodes by their names in servec.yaml, replica after replica"
+    )
+    launch_mode: At[str] | None = key(TEXT, "the way over several nodes; by the version")
     precision: At[str] | None = key(PRECISION, "of the weights; read from the model's facts")
     recipe: At[str] | None = key(TEXT, "a recipe's name, or `none`; family and size decide")
     topology: Topology | None = key(Record(Topology), "how a replica is spread over GPUs")
     role: At[str] | None = key(
-        Choice(("full", "prefill", "decode")), "`full`; the others are not lowered yet"
+        Choice(("full", "prefill", "decode")), "which part of a request it does; `full`"
     )
     workload: Workload | None = key(Record(Workload), "what it is expected to carry")
     deterministic: At[bool] | None = key(Bool(), "equal answers to equal requests")
@@ -202,6 +211,42 @@ class SystemdSite:
     folder: At[str] | None = key(ABSOLUTE, "where the output folder is put; /opt/servec")
     environment: At[str] | None = key(ABSOLUTE, "folder of <model>.env files; /etc/servec")
     user: At[str] | None = key(USER, "the user that runs the server; servec")
+    api_key: At[str] | None = key(ABSOLUTE, "file of the API key, given as a credential")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSite:
+    """A host that serves: how other nodes reach it, and what it has."""
+
+    span: Span
+    address: At[str] = key(ADDRESS, "where other nodes reach it", required=True)
+    interface: At[str] | None = key(INTERFACE, "the interface of that address")
+    accelerator: At[str] | None = key(TEXT, "its accelerators, by their key")
+    gpus: At[int] | None = key(GPUS, "how many it has")
+    hcas: tuple[Item[At[str]], ...] = key(
+        MapOf(TEXT, HCA), "its RDMA adapters, each with its fabric's name"
+    )
+    gid_index: At[int] | None = key(Int(0, 255), "its RoCE GID index")
+    nvlink_domain: At[str] | None = key(TEXT, "the NVLink domain that it shares with other nodes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RdmaSite:
+    """What gives a pod RDMA."""
+
+    span: Span
+    resource: At[str] = key(RESOURCE, "the resource's name, as rdma/ib", required=True)
+    hcas: tuple[At[str], ...] = key(ListOf(HCA), "adapters of the fabric; all unless said")
+    gid_index: At[int] | None = key(Int(0, 255), "RoCE GID index of every node")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiKeySite:
+    """The Secret that has the API key."""
+
+    span: Span
+    secret: At[str] = key(NAME, "the Secret's name", required=True)
+    key: At[str] = key(SECRET_KEY, "the key in it", required=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,6 +258,9 @@ class KubernetesSite:
     gpu_resource: At[str] | None = key(
         RESOURCE, "the GPUs' resource name; by the vendor unless said"
     )
+    interface: At[str] | None = key(INTERFACE, "the pods' network interface; eth0")
+    api_key: ApiKeySite | None = key(Record(ApiKeySite), "the API key that clients must have")
+    rdma: RdmaSite | None = key(Record(RdmaSite), "RDMA for replicas over several nodes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,6 +281,8 @@ class Project:
     engines: tuple[Item[EngineSite], ...] = key(MapOf(Record(EngineSite)), "engines of this site")
     systemd: SystemdSite | None = key(Record(SystemdSite), "hosts that run systemd")
     kubernetes: KubernetesSite | None = key(Record(KubernetesSite), "clusters")
+    nodes: tuple[Item[NodeSite], ...] = key(MapOf(Record(NodeSite), HOST), "hosts, by name")
+    fabric: At[str] | None = key(TEXT, "the fabric that replicas over several nodes use")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,18 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from servec.ir.placement import Placement
 from servec.ir.plan import Plan
+from servec.ir.serve_start import ApiKey
 from servec.ir.setting import Origin, Setting
+from servec.ir.slots import Word
 
 
 class Words(NamedTuple):
     """A flag and its values, or a bare word: of a setting, or else of the origin that it has. Where
-    there is a `file`, the last word is its path in a container."""
+    there is a `file`, the last word is its path in a container. `who` is `leader` or `workers`
+    where not every node of a replica has it."""
 
-    words: tuple[str, ...]
+    words: tuple[Word, ...]
     setting: Setting | None
     own_origin: Origin | None = None
     file: str = ""
+    who: str = ""
 
     @property
     def origin(self) -> Origin:
@@ -32,6 +37,30 @@ class Variable(NamedTuple):
     name: str
     value: str
     origin: Origin
+
+
+class NodeVariable(NamedTuple):
+    """A variable of a node: set where the fact `given` is known, or `lacking` is not; the leader's
+    alone where `leads`."""
+
+    name: str
+    value: Word
+    given: str
+    lacking: str
+    leads: bool
+    origin: Origin
+
+
+class NodeProcess(NamedTuple):
+    """A process of a node beside the server, or in its place: its command, in groups that are left
+    out where a fact in them is not known. Where it `computes` the GPUs are its own; `shares` is a
+    folder that the server writes to as well, or empty."""
+
+    name: str
+    groups: tuple[tuple[Word, ...], ...]
+    origin: Origin
+    computes: bool
+    shares: str
 
 
 class OptionsFile(NamedTuple):
@@ -88,16 +117,26 @@ FILES = "/etc/servec"
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One process of a plan's only shard. Ports and paths are what every artifact speaks of.
+    """The processes of a plan's replica. Ports and paths are what every artifact speaks of.
 
     `command` is the engine's own, as its image has it; on a host the site may name another program.
+    Of several nodes each runs it, with its own facts in the slots; unless `worker` says what ranks
+    above 0 run, and `beside` what the leader runs too. `devices` is the command that lists what a
+    server sees that would else compute on the CPU without a word, and the form of a line of its.
+    `api_key` is how the server is handed its key, None where it has no way but its command line.
     """
 
     plan: Plan
+    placement: Placement
     command: tuple[Words, ...]
     host_program: Words | None
     files: tuple[OptionsFile, ...]
     env: tuple[Variable, ...]
+    node_env: tuple[NodeVariable, ...]
+    beside: NodeProcess | None
+    worker: NodeProcess | None
+    devices: tuple[tuple[str, ...], str] | None
+    api_key: ApiKey | None
     port: int
     served_name: str
     health_path: str
@@ -114,5 +153,18 @@ class Launch:
 
     @property
     def argv(self) -> tuple[str, ...]:
-        """The words of the command, as a container runs them."""
-        return tuple(word for group in self.command for word in group.words)
+        """The words of the server that answers, as a container runs them."""
+        return self._argv("leader")
+
+    @property
+    def worker_argv(self) -> tuple[str, ...]:
+        """The words of the other nodes; none on one node."""
+        if self.placement.way is None:
+            return ()
+        if self.worker is not None:
+            return tuple(str(word) for group in self.worker.groups for word in group)
+        return self._argv("workers")
+
+    def _argv(self, who: str) -> tuple[str, ...]:
+        groups = (group for group in self.command if group.who in ("", who))
+        return tuple(str(word) for group in groups for word in group.words)

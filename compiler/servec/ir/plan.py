@@ -32,12 +32,13 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A plan before anything is decided."""
+    """A plan before anything is decided. `turn` counts the plans before it on the same hosts."""
 
     subject: Subject
     demands: tuple[Demand, ...]
     formula_tp: int | None
     formula: str
+    turn: int = 0
     needs: tuple[Need, ...] = ()
 
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Subject:
     """What one plan is about. `instance` is the machine and `machine_image` what it starts from,
-    where the spec names them; `gpus` is of one
-    node and one replica, None where the topology decides; `precision` and `recipe` are None where
-    the user said `recipe: none`."""
+    where the spec names them; `gpus` is of one node and one replica, None where the topology
+    decides; `nodes` is of one replica; `precision` and `recipe` are None where the user said
+    `recipe: none`."""
 
     name: str
     model: decl.Model
@@ -35,11 +35,22 @@ class Subject:
     instance: knowledge.Instance | None
     machine_image: knowledge.MachineImage | None
     gpus: int | None
+    nodes: int
     facts: Facts
     model_type: str
     precision: str | None
     recipe: knowledge.Recipe | None
     recipe_choice: str
+
+    @property
+    def all_gpus(self) -> int | None:
+        """GPUs of one replica, None where the topology decides."""
+        return None if self.gpus is None else self.gpus * self.nodes
+
+    @property
+    def role(self) -> str:
+        """Which part of a request the server does: `full`, `prefill` or `decode`."""
+        return self.model.role.value if self.model.role else "full"
 
     @property
     def told(self) -> Environment | None:

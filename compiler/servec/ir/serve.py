@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from servec.ir.manifest import KNOB, PREFIX, VARIABLE
-from servec.ir.serve_start import FILE, ApiKey, Devices, KvEvents, Way
+from servec.ir.serve_start import FILE, ApiKey, Devices, KvEvents, Roles, Way
 from servec.ir.shape import (
     Anything,
     Bool,
@@ -119,6 +119,9 @@ class TopologyRules:
     unknown_as: At[str] | None = key(VERSION, "the version whose flags all versions understand")
     dcp_follows_cp: At[bool] | None = key(Bool(), "cp is for decoding too, unless dcp is given")
     flags: tuple[TopologyFlag, ...] = key(ListOf(Record(TopologyFlag)), "in order", required=True)
+    dp_over_nodes: At[str] | None = key(
+        Choice(("all", "attention")), "which data parallelism may span nodes; `all` unless said"
+    )
     cut_by: tuple[Item[tuple[At[str], ...]], ...] = key(
         MapOf(ListOf(KNOB), Choice(("dense", "experts"))),
         "parameters that say otherwise over how many GPUs the dense layers, or the experts, go",
@@ -335,6 +338,7 @@ class Serve:
     nodes: tuple[Way, ...] = key(
         ListOf(Record(Way)), "ways of serving over several nodes, the preferred one first"
     )
+    roles: Roles | None = key(Record(Roles), "servers that do one part of a request")
     api_key: tuple[ApiKey, ...] = key(ListOf(Record(ApiKey)), "how it is given its API key")
     kv_events: KvEvents | None = key(Record(KvEvents), "events of the KV cache")
     devices: Devices | None = key(Record(Devices), "its devices")

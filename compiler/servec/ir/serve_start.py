@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from servec.ir.manifest import VARIABLE
+from servec.ir.manifest import KNOB, VARIABLE
 from servec.ir.shape import Bool, Choice, ListOf, MapOf, Parameters, Record, Text, key
 from servec.ir.words import FLAG, NAME, RULE_RANGE, TEXT, Item
 from servec.source.located import At, Map, Span
@@ -67,6 +67,8 @@ class NodeProcess:
     words: tuple[tuple[At[str], ...], ...] = key(
         ListOf(ListOf(TEXT, 1), 1), "its command, in groups that stand or fall together"
     )
+    computes: At[bool] | None = key(Bool(), "the model is computed in it, so it has the GPUs")
+    shares: At[str] | None = key(TEXT, "a folder that it and the server both write to")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,3 +97,16 @@ class Devices:
     span: Span
     falls_back: At[bool] | None = key(Bool(), "it computes on the CPU where it sees no GPU")
     list: tuple[At[str], ...] = key(ListOf(TEXT), "words after the program that list what it sees")
+    shows: At[str] | None = key(TEXT, "an extended regular expression of a line that is a device")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roles:
+    """How the server is told which part of a request it does, and hands over its KV cache."""
+
+    span: Span
+    connector: At[str] = key(KNOB, "the parameter that names how both hand over", required=True)
+    inside: At[str] | None = key(TEXT, "the key of its value that has to be equal; the whole")
+    default: At[str] | None = key(TEXT, "the connector unless said")
+    prefill: Map | None = key(Parameters(), "parameters of a server that reads prompts")
+    decode: Map | None = key(Parameters(), "parameters of a server that writes answers")

@@ -14,6 +14,7 @@ from dataclasses import fields, is_dataclass
 from servec.ir.artifact import Artifact
 from servec.ir.launch import Launch
 from servec.ir.parsed import Parsed
+from servec.ir.placement import Placed
 from servec.ir.plan import Draft, Plan
 from servec.ir.program import Program, Subject
 from servec.ir.setting import Judged, Outcome, Setting
@@ -51,6 +52,8 @@ def _item(item: object) -> Iterator[str]:
             yield from _draft(item)
         case Plan():
             yield from plan_lines(item)
+        case Placed():
+            yield from _placed(item)
         case Launch():
             yield from _launch(item)
         case Artifact():
@@ -189,14 +192,34 @@ def _column(text: str, rank: str, place: str, why: str = "") -> str:
     return f"{text:<{PLACE_COLUMN}} {rank:<{RANK_WIDTH}}  {place}{'  ' if why else ''}{why}"
 
 
+def _placed(placed: Placed) -> Iterator[str]:
+    place = placed.placement
+    yield subject_line(placed.plan.subject)
+    way = f", {place.way.name.value}, meeting at port {place.leader_port}" if place.way else ""
+    yield f"  {place.nodes} × {place.gpus_per_node} GPUs{way}"
+    for number, group in enumerate(place.groups):
+        hosts = ", ".join(f"{host.name} ({host.address})" for host in group)
+        yield f"  replica {number}: {hosts}"
+
+
 def _launch(launch: Launch) -> Iterator[str]:
     yield subject_line(launch.plan.subject)
     for group in launch.command:
         rank = group.setting.winner.rank.words if group.setting else ""
-        yield _column("  " + " ".join(map(_word, group.words)), rank, group.origin.where)
+        words = " ".join(_word(str(word)) for word in group.words)
+        yield _column(f"  {words}", rank, group.origin.where, f"({group.who})" if group.who else "")
+    for process in (launch.beside, launch.worker):
+        if process is not None:
+            words = " ".join(_word(str(word)) for group in process.groups for word in group)
+            yield _column(f"  {words}", process.name, process.origin.where)
     for variable in launch.env:
         yield _column(
             f"  {variable.name}={_word(variable.value)}", "environment", variable.origin.where
+        )
+    for item in launch.node_env:
+        when = f"where {item.given} is known" if item.given else f"without {item.lacking}"
+        yield _column(
+            f"  {item.name}={_word(str(item.value))}", "node", item.origin.where, f"({when})"
         )
     yield f"  port {launch.port}, served as {launch.served_name}, health {launch.health_path}"
 

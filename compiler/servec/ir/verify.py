@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from servec.ir.artifact import Artifact
 from servec.ir.launch import Launch
+from servec.ir.placement import Placed
 from servec.ir.plan import Draft, Plan
 from servec.ir.program import Program
 from servec.ir.setting import Outcome, Rank, Setting, same
@@ -38,6 +39,11 @@ def _item(item: object) -> None:
                 assert all(one.rank <= Rank.REQUIREMENT for one in need.definitions), need
         case Plan():
             _plan(item)
+        case Placed():
+            place, gpus = item.placement, item.plan.topology.gpus
+            assert place.nodes * place.gpus_per_node == gpus, item
+            assert (place.way is None) == (place.nodes == 1), item
+            assert all(len(group) == place.nodes for group in place.groups), item
         case Launch():
             _launch(item)
         case Artifact():
@@ -46,7 +52,7 @@ def _item(item: object) -> None:
 
 def _plan(plan: Plan) -> None:
     _unique([setting.knob for setting in plan.settings])
-    gpus = plan.subject.gpus
+    gpus = plan.subject.all_gpus
     assert gpus is None or plan.topology.gpus <= gpus, plan.topology
     for setting in plan.settings:
         _setting(setting)
@@ -72,7 +78,7 @@ def _launch(launch: Launch) -> None:
     for group in launch.command:
         assert group.words, group
         assert group.origin.where, group
-        assert not any("\x00" in word for word in group.words), group
+        assert not any("\x00" in str(word) for word in group.words), group
     names = [variable.name for variable in launch.env]
     assert names == sorted(names)
     _unique(names)

@@ -24,7 +24,7 @@ MODEL_TYPE_OF = {"chat": "instruct", "gen": "base"}
 
 MUST_BE_WHOLE = (
     "checkpoint", "config", "type", "engine", "image", "engine_version", "hardware", "gpus",
-    "nodes", "precision", "recipe", "topology", "role", "base", "endpoint",
+    "nodes", "hosts", "launch_mode", "precision", "recipe", "topology", "role", "base", "endpoint",
 )  # fmt: skip
 """Keys that the rest of the compiler would guess wrong about where they were given in vain."""
 CONFIG_KEYS: dict[str, tuple[str, Callable[[Plain], bool]]] = {
@@ -60,7 +60,7 @@ class Binder:
         if precision is None and found and found[0] is not None:
             self.no_fact(model, "precision", "give `precision:`, or `config:` with the config.json")
             return None
-        whole = self.lowerable(model) and not any(map(model.is_hole, MUST_BE_WHOLE))
+        whole = not any(map(model.is_hole, MUST_BE_WHOLE))
         if not (whole and engine and version and hardware and facts and found):
             return None
         accelerator, instance, gpus = hardware
@@ -76,6 +76,7 @@ class Binder:
             instance=instance,
             machine_image=machine_image,
             gpus=gpus,
+            nodes=model.nodes.value if model.nodes else 1,
             facts=facts,
             model_type=MODEL_TYPE_OF[model.type.value if model.type else "chat"],
             precision=precision,
@@ -268,19 +269,6 @@ class Binder:
         self.findings.add(
             codes.UNKNOWN_RECIPE, name.span, name=name.value, known=known, suggestion=near
         )
-
-    def lowerable(self, model: decl.Model) -> bool:
-        """What the language has and no target has yet is refused aloud, never left out."""
-        nodes = model.nodes if model.nodes and model.nodes.value > 1 else None
-        role = model.role if model.role and model.role.value != "full" else None
-        later = {
-            "nodes": nodes,
-            "role": role,
-        }
-        for what, item in later.items():
-            if item is not None:
-                self.findings.add(codes.NOT_YET, item.span, what=what)
-        return not any(later.values())
 
     def missing(self, model: decl.Model, key: str, advice: str) -> None:
         if model.is_hole(key):

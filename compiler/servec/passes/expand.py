@@ -22,11 +22,14 @@ WEIGHT_SHARE = Fraction(65, 100)
 
 
 def run(program: Program) -> tuple[Draft, ...]:
-    drafts = []
+    drafts, servers = [], dict[str, int]()
     for server in program.servers:
         for subject in server.variants:
             tp, formula = _formula_tp(subject)
-            drafts.append(Draft(subject, server.demands, tp, formula))
+            hosts = [host.value for host in subject.model.hosts]
+            turn = max((servers.get(host, 0) for host in hosts), default=0)
+            servers |= dict.fromkeys(hosts, turn + 1)
+            drafts.append(Draft(subject, server.demands, tp, formula, turn))
     return tuple(drafts)
 
 

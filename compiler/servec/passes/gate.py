@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 
 from servec.catalog.catalog import Catalog
-from servec.catalog.versions import in_range, parse_range
+from servec.catalog.versions import first_that_holds, in_range, parse_range
 from servec.diag import codes
-from servec.diag.findings import Findings
+from servec.diag.findings import Findings, Severity
 from servec.ir import decl, knowledge
 from servec.ir.plan import Plan
 from servec.ir.setting import Rank, same
@@ -49,6 +49,7 @@ def run(
         shape(plan, findings)
         _hosts(plan, project, findings)
         _kubernetes(plan, project, findings)
+        _api_key(plan, project, findings)
         flags(plan, catalog, findings)
     return plans
 
@@ -225,6 +226,29 @@ def _hosts(plan: Plan, project: decl.Project, findings: Findings) -> None:
         words = " or ".join(item.value for item in hosts) or "bash or systemd"
         span = (hosts[0] if hosts else subject.model.name).span
         findings.add(codes.NO_COMMAND, span, engine=subject.engine.name, targets=words)
+
+
+def _api_key(plan: Plan, project: decl.Project, findings: Findings) -> None:
+    """A site that has an API key, and a server that has no channel for one."""
+    subject = plan.subject
+    engine = subject.engine.at(subject.version.version)
+    named = {item.value for item in subject.model.targets or project.targets} or None
+    sites = {"systemd": project.systemd, "kubernetes": project.kubernetes}
+    has_key = any(
+        site is not None and site.api_key is not None and (named is None or target in named)
+        for target, site in sites.items()
+    )
+    if has_key and first_that_holds(engine.serve.api_key, engine.version) is None:
+        place = subject.model.engine or subject.model.name
+        version = engine.version or "of unknown version"
+        findings.add(
+            codes.NO_KEY_CHANNEL,
+            place.span,
+            problem=f"{subject.engine.name} {version} takes no API key but on its command line, "
+            f"so `{plan.name}` is open to whoever reaches it",
+            advice="keep its port behind a proxy or a network policy, or take another version",
+            severity=Severity.WARNING,
+        )
 
 
 def _kubernetes(plan: Plan, project: decl.Project, findings: Findings) -> None:

@@ -49,7 +49,7 @@ def flags(plan: Plan, catalog: Catalog, findings: Findings) -> None:
     words: list[str] = []
     owners: list[Words] = []
     for group in groups[1:]:  # the program's own words come first
-        words += group.words
+        words += map(str, group.words)
         owners += [group] * len(group.words)
     for verdict in judge(
         words,

@@ -41,7 +41,7 @@ class _Layer:
         self.conflict = conflict
 
     def plan(self, draft: Draft) -> Plan:
-        definitions = definitions_of(draft.subject, self.sources, self.findings)
+        definitions = definitions_of(draft.subject, draft.turn, self.sources, self.findings)
         topology = settle_topology(draft, self.topology(draft, definitions), self.findings)
         settings, unmet = [], []
         for knob, found in _by_knob(definitions, draft.needs).items():

@@ -21,13 +21,16 @@ TOPOLOGY = "topology."
 """What stands before a topology key's name among the knobs."""
 
 
-def definitions_of(subject: Subject, sources: decl.Sources, findings: Findings) -> list[Definition]:
+def definitions_of(
+    subject: Subject, turn: int, sources: decl.Sources, findings: Findings
+) -> list[Definition]:
     """All definitions of one subject but those of requirements and of the topology's formula."""
     engine = subject.engine.at(subject.version.version)
     layers = list(_recipe(subject, engine, findings))
     found = [
         *_dtype_fallback(subject, layers),
-        *_own(subject),
+        *_own(subject, turn),
+        *_role(subject),
         *layers,
         *_overrides(subject, engine),
         *_topology(subject),
@@ -68,14 +71,18 @@ def _dtype_fallback(subject: Subject, layers: list[Definition]) -> Iterator[Defi
     yield Definition(knob.value, knob.value, dtype, dtype, Rank.DERIVED, origin)
 
 
-def _own(subject: Subject) -> Iterator[Definition]:
+def _own(subject: Subject, turn: int) -> Iterator[Definition]:
     """Bind address, port and served name, of which every artifact speaks, and what the engine's
-    manifest gives to every server."""
+    manifest gives to every server. Of several servers on a host each has the next port."""
     port, name = subject.engine.serve.port, subject.model.name
     origin = Origin(None, "", "all addresses, unless told otherwise")
     yield Definition("host", "host", BIND_ADDRESS, BIND_ADDRESS, Rank.DERIVED, origin)
     origin = Origin(port.span, "", f"the port of {subject.engine.name}")
-    yield Definition("port", "port", port.value, port.value, Rank.DERIVED, origin)
+    number = port.value + turn
+    if turn:
+        rule = f"the port of {subject.engine.name}, {turn} up on a host with servers above"
+        origin = Origin(subject.model.hosts[0].span, "", rule)
+    yield Definition("port", "port", number, number, Rank.DERIVED, origin)
     origin, knob = Origin(name.span, "", "the model's name"), "served_model_name"
     yield Definition(knob, knob, name.value, name.value, Rank.DERIVED, origin)
     always = subject.engine.serve.always
@@ -83,6 +90,18 @@ def _own(subject: Subject) -> Iterator[Definition]:
         rule = f"every {subject.engine.name} server, unless told otherwise"
         knob, value = entry.key.value, plain(entry.value)
         yield Definition(knob, knob, value, value, Rank.DERIVED, Origin(entry.key.span, "", rule))
+
+
+def _role(subject: Subject) -> Iterator[Definition]:
+    """What tells a server which part of a request it does."""
+    rules, role = subject.engine.serve.roles, subject.model.role
+    if rules is None or role is None or role.value == "full":
+        return
+    told = rules.prefill if role.value == "prefill" else rules.decode
+    for knob, entry in told.entries.items() if told else ():
+        value = plain(entry.value)
+        origin = Origin(role.span, f"{_path(subject)}.role")
+        yield Definition(knob, knob, value, value, Rank.OVERRIDE, origin)
 
 
 def _recipe(subject: Subject, engine: EngineAt, findings: Findings) -> Iterator[Definition]:

@@ -166,7 +166,7 @@ class _Topology:
 
     def dp(self, tp: int, pp: int) -> int | None:
         subject = self.draft.subject
-        gpus = subject.gpus
+        gpus = subject.all_gpus
         setting = self.said.get("dp")
         if setting is not None:
             dp = setting.value

@@ -15,41 +15,62 @@ from collections.abc import Iterator
 from servec.catalog.capabilities import Capabilities
 from servec.catalog.catalog import Catalog
 from servec.catalog.engines import EngineAt
-from servec.ir import decl
-from servec.ir.launch import Launch, Metrics, OptionsFile, Variable, Words
+from servec.catalog.versions import first_that_holds
+from servec.ir import decl, serve_start
+from servec.ir.launch import (
+    Launch,
+    Metrics,
+    NodeProcess,
+    NodeVariable,
+    OptionsFile,
+    Variable,
+    Words,
+)
+from servec.ir.placement import Placed, Placement
 from servec.ir.plan import Plan
 from servec.ir.setting import DETERMINISTIC, PARAMETER_GROUPS, Origin
+from servec.ir.slots import Filled
 from servec.passes.lower_start import start_of
 from servec.source.located import At, plain
+from servec.strategy import nodes
 from servec.strategy.command import command, serves_as, setting_of
 from servec.strategy.words import topology_words, word_of
 
 
-def run(plans: tuple[Plan, ...], project: decl.Project, catalog: Catalog) -> tuple[Launch, ...]:
+def run(placed: tuple[Placed, ...], project: decl.Project, catalog: Catalog) -> tuple[Launch, ...]:
     programs = {
         item.key.value: item.value.program
         for item in project.engines
         if item.value.program is not None
     }
-    return tuple(_launch(plan, programs, project, catalog) for plan in plans)
+    return tuple(_launch(item, programs, project, catalog) for item in placed)
 
 
 def _launch(
-    plan: Plan, programs: dict[str, At[str]], project: decl.Project, catalog: Catalog
+    placed: Placed, programs: dict[str, At[str]], project: decl.Project, catalog: Catalog
 ) -> Launch:
+    plan, placement = placed.plan, placed.placement
     subject = plan.subject
     engine = subject.engine.at(subject.version.version)
     health = subject.health
     port = plan.setting("port")
     assert port is not None
     assert isinstance(port.value, int)
-    words = tuple(command(plan, engine))
+    words = tuple(command(plan, engine, placement))
+    way = placement.way
+    program = _host_program(engine, placement, programs.get(subject.engine.name))
     return Launch(
         plan=plan,
+        placement=placement,
         command=words,
-        host_program=_host_program(engine, programs.get(subject.engine.name)),
+        host_program=program,
         files=tuple(_files(plan, engine)),
         env=tuple(_environment(plan)),
+        node_env=tuple(_node_environment(plan, placement)),
+        beside=_process(way.beside, placement) if way and way.beside else None,
+        worker=_process(way.worker, placement) if way and way.worker else None,
+        api_key=first_that_holds(engine.serve.api_key, engine.version),
+        devices=_devices(engine, program or (words[0] if words else None)),
         port=port.value,
         served_name=serves_as(plan, engine),
         health_path=health.path.value,
@@ -82,12 +103,56 @@ def _files(plan: Plan, engine: EngineAt) -> Iterator[OptionsFile]:
             yield OptionsFile(name, options)
 
 
-def _host_program(engine: EngineAt, program: At[str] | None) -> Words | None:
+def _host_program(engine: EngineAt, placement: Placement, program: At[str] | None) -> Words | None:
     """The site's program in the place of the engine's own, with the words that follow it."""
     if program is None or engine.call is None:
         return None
+    before = (word.value for word in (placement.way.before if placement.way else ()))
     rest = (word.value for word in engine.call.program[1:])
-    return Words((program.value, *rest), None, Origin(program.span, "", "the site's own program"))
+    origin = Origin(program.span, "", "the site's own program")
+    return Words((*before, program.value, *rest), None, origin)
+
+
+def _devices(engine: EngineAt, program: Words | None) -> tuple[tuple[str, ...], str] | None:
+    """How a server is asked for its devices that would compute on the CPU without a word."""
+    rules = engine.serve.devices
+    if rules is None or rules.shows is None or program is None:
+        return None
+    if rules.falls_back is None or not rules.falls_back.value:
+        return None
+    words = (*map(str, program.words), *(word.value for word in rules.list))
+    return words, rules.shows.value
+
+
+def _process(process: serve_start.NodeProcess, placement: Placement) -> NodeProcess:
+    constants = nodes.constants(placement)
+    groups = tuple(
+        tuple(nodes.template(word.value, constants) for word in group) for group in process.words
+    )
+    origin = Origin(process.span, "", "replicas over several nodes")
+    computes = process.computes is not None and process.computes.value
+    shares = process.shares.value if process.shares else ""
+    return NodeProcess(process.name.value, groups, origin, computes, shares)
+
+
+def _node_environment(plan: Plan, placement: Placement) -> Iterator[NodeVariable]:
+    """What each node of a replica has in its environment; the spec's own variables stand."""
+    way, own = placement.way, {item.key.value for item in plan.subject.model.env}
+    if way is None:
+        return
+    constants = nodes.constants(placement)
+    for item in nodes.NETWORK:
+        if item.name not in own:
+            origin = Origin(None, "", "the network of a node")
+            value = nodes.template(item.value, constants)
+            yield NodeVariable(item.name, value, item.given, item.lacking, False, origin)
+    for items, leads in ((way.env, False), (way.leader_env, True)):
+        for item_ in items:
+            word = nodes.template(item_.value.value, constants)
+            given = word.slots[0] if isinstance(word, Filled) else ""
+            origin = Origin(item_.value.span, "", "replicas over several nodes")
+            if item_.key.value not in own:
+                yield NodeVariable(item_.key.value, word, given, "", leads, origin)
 
 
 def _told_by_variables(plan: Plan) -> Iterator[Variable]:

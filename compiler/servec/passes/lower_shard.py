@@ -17,7 +17,7 @@ from servec.diag.findings import Finding
 from servec.ir.serve_start import ApiKey
 from servec.ir.shard import Command, File, ShardLaunch
 from servec.ir.topology import ONE
-from servec.passes.shard_asked import Asked, number, reaches_others, text
+from servec.passes.shard_asked import Asked, number, text
 from servec.source.located import Plain, plain
 from servec.strategy import nodes
 from servec.strategy.words import is_missing, topology_words, valued, word_of
@@ -87,7 +87,7 @@ def _known(asked: Asked) -> nodes.Known:
         "leader": f"[{bare}]:{port}" if ":" in bare else f"{address}:{port}",
         "leader_address": address,
         "leader_port": str(port),
-        "node_address": own if reaches_others(own) else None,
+        "node_address": own if nodes.reaches_others(own) else None,
         "gpus_per_node": str(asked.gpus_per_node),
     }
 
@@ -199,29 +199,15 @@ def _environment(asked: Asked) -> dict[str, str]:
         indices = [str(item.value) for item in shard.gpu_indices]
         found["CUDA_VISIBLE_DEVICES"] = ",".join(asked.uuids or indices)
         found["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
-        found |= network(
-            hcas=[item.value for item in shard.hcas],
-            gid_index=shard.gid_index.value if shard.gid_index else None,
-            interface=text(shard.mgmt_interface),
-            is_nvlink=asked.nodes > 1 and text(shard.fabric).startswith(NVLINK),
-        )
+        is_nvlink = asked.nodes > 1 and text(shard.fabric).startswith(NVLINK)
+        gid_index = shard.gid_index.value if shard.gid_index and shard.hcas else None
+        found |= nodes.network({
+            "hcas": ",".join(item.value for item in shard.hcas) or None,
+            "gid_index": None if gid_index is None else str(gid_index),
+            "interface": text(shard.mgmt_interface) or None,
+            "nvlink": "1" if is_nvlink else None,
+        })  # fmt: skip
     return _kept(found, asked) | _own(asked)
-
-
-def network(
-    *, hcas: list[str], gid_index: int | None, interface: str, is_nvlink: bool
-) -> dict[str, str]:
-    """NCCL's and Gloo's variables of a node: its RDMA adapters, its bootstrap, its NVLink."""
-    found = {"NCCL_IB_DISABLE": "0" if hcas else "1"}
-    if hcas:
-        found["NCCL_IB_HCA"] = ",".join(hcas)
-    if hcas and gid_index is not None:
-        found["NCCL_IB_GID_INDEX"] = str(gid_index)
-    if is_nvlink:
-        found |= {"NCCL_MNNVL_ENABLE": "1", "NCCL_CUMEM_ENABLE": "1"}
-    if interface:
-        found |= {"NCCL_SOCKET_IFNAME": interface, "GLOO_SOCKET_IFNAME": interface}
-    return found
 
 
 def _own(asked: Asked) -> dict[str, str]:

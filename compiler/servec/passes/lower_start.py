@@ -35,7 +35,7 @@ def start_of(
     settable: tuple[Settable, ...] = ()
     version = plan.subject.version.version
     if released is not None and _may_change(plan, project):
-        words = {word.partition("=")[0] for group in command for word in group.words}
+        words = {str(word).partition("=")[0] for group in command for word in group.words}
         either = [list(_settable(engine, here, words)) for here in released.around(version)]
         settable = tuple(item for item in either[0] if all(item in other for other in either))
     return Start(

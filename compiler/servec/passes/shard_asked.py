@@ -18,7 +18,6 @@ from servec.source.located import At, Span
 from servec.strategy import nodes
 from servec.strategy.words import looks_like_flag
 
-NO_ADDRESS = frozenset(("", "0.0.0.0", "::", "[::]"))
 MIG = "MIG-"
 
 
@@ -85,10 +84,7 @@ class Asked:
         """How a replica of several nodes is served; None on one node, or where there is none."""
         if self.engine is None or self.nodes == 1:
             return None
-        asked, known = text(self.profile.launch_mode), nodes.ways(self.engine)
-        if asked:
-            return next((way for way in known if way.name.value == asked), None)
-        return next((way for way in known if not (way.asked and way.asked.value)), None)
+        return nodes.chosen(self.engine, text(self.profile.launch_mode))
 
     @cached_property
     def api_key(self) -> ApiKey | None:
@@ -156,17 +152,3 @@ def place(value: At[str] | At[int] | None, otherwise: Span) -> Span:
 def fabric_of(asked: Asked) -> dict[str, str]:
     node = asked.request.node
     return {item.key.value: item.value.value for item in node.hca_fabric} if node else {}
-
-
-def reaches_others(address: str) -> bool:
-    """Whether an address may be one that other nodes reach: none, every one and loopback are not.
-    A name is taken to be."""
-    if address in NO_ADDRESS or address.lower().rstrip(".") in ("localhost", "ip6-localhost"):
-        return False
-    import ipaddress  # only where nodes have to meet
-
-    try:
-        found = ipaddress.ip_address(address.strip("[]").partition("%")[0])
-    except ValueError:
-        return True
-    return not (found.is_loopback or found.is_unspecified)

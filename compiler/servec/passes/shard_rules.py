@@ -23,7 +23,6 @@ from servec.passes.shard_asked import (
     knob_of,
     number,
     place,
-    reaches_others,
     text,
 )
 from servec.passes.shard_words import judge_words
@@ -222,7 +221,7 @@ def _leader(asked: Asked, findings: Findings) -> None:
         problem = f"no {' and no '.join(lacks)} of the leader"
         span = place(shard.leader_port if address else shard.leader_addr, shard.span)
         findings.add(codes.NO_LEADER, span, nodes=asked.nodes, problem=problem)
-    if address and not reaches_others(address):
+    if address and not nodes.reaches_others(address):
         span = place(shard.leader_addr, shard.span)
         findings.add(codes.LOOPBACK_LEADER, span, address=address)
 
@@ -242,14 +241,7 @@ def _way(asked: Asked, engine: EngineAt, findings: Findings) -> None:
             suggestion=nearest(asked_for, known),
         )
     elif asked.nodes > 1 and asked.way is None:
-        problem = f"{name} serves a model on one node, and {asked.nodes} are asked for"
-        wants = [way for way in nodes.ways(engine) if way.asked and way.asked.value]
-        advice = "take one node"
-        if asked_for:
-            problem = f"{name} {engine.version} does not know `launch_mode: {asked_for}`"
-            advice = "take another version, or another way"
-        elif wants:
-            advice += f", or ask for `launch_mode: {wants[0].name.value}`"
+        problem, advice = nodes.why_none(engine, asked.nodes, asked_for)
         findings.add(codes.NO_NODES, span, problem=problem, advice=advice)
     way = asked.way
     if way is not None and way.needs is not None and asked.rank == 0 and asked.shard is not None:

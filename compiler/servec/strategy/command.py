@@ -10,14 +10,17 @@ from collections.abc import Iterator
 
 from servec.catalog.engines import OWN_KNOBS, EngineAt
 from servec.ir.launch import FILES, Words
+from servec.ir.placement import Placement
 from servec.ir.plan import Plan
 from servec.ir.serve import TopologyFlag
+from servec.ir.serve_start import Way
 from servec.ir.setting import PARAMETER_GROUPS, Group, Origin, Rank, Setting
 from servec.source.located import At
+from servec.strategy import nodes
 from servec.strategy.words import is_missing, topology_words, valued, word_of
 
 
-def command(plan: Plan, engine: EngineAt) -> Iterator[Words]:
+def command(plan: Plan, engine: EngineAt, placement: Placement | None = None) -> Iterator[Words]:
     """Every word of the command, each with what it came from; nothing where a container starts
     itself. Order: program, model, host, port, served name, topology, determinism's flags, engine
     parameters in their order, flags of requirements."""
@@ -28,12 +31,16 @@ def command(plan: Plan, engine: EngineAt) -> Iterator[Words]:
     assert call is not None
     assert checkpoint is not None
     called = Origin(call.program[0].span, "", f"how {manifest.engine.value} is called")
-    yield Words(tuple(word.value for word in call.program), None, called)
+    way = placement.way if placement else None
+    program = [*(way.before if way else ()), *call.program]
+    yield Words(tuple(word.value for word in program), None, called)
     flag = (call.model.value,) if call.model else ()
     path = f"{plan.subject.file} models.{plan.subject.model.name.value}.checkpoint"
     yield Words((*flag, checkpoint.value), None, Origin(checkpoint.span, path))
     yield from _own(plan, engine)
     yield from _topology(plan, engine)
+    if placement is not None and placement.way is not None:
+        yield from _nodes(placement, placement.way)
     named: set[str] = set()
     for group in PARAMETER_GROUPS:
         for setting in plan.settings:
@@ -88,6 +95,15 @@ def _topology(plan: Plan, engine: EngineAt) -> Iterator[Words]:
         setting = plan.setting(f"topology.{setting_of(flag, plan)}")
         assert setting is not None, flag
         yield Words(topology_words(flag, value), setting)
+
+
+def _nodes(placement: Placement, way: Way) -> Iterator[Words]:
+    """The flags by which the nodes of a replica find one another."""
+    constants = nodes.constants(placement)
+    for flag in way.flags:
+        origin = Origin(flag.span, "", f"replicas over several nodes, `{way.name.value}`")
+        value = (nodes.template(flag.value.value, constants),) if flag.value else ()
+        yield Words((flag.flag.value, *value), None, origin, who=flag.who.value if flag.who else "")
 
 
 def setting_of(flag: TopologyFlag, plan: Plan) -> str:

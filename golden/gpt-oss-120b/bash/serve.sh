@@ -322,11 +322,30 @@ read_version() {
   if [[ $found =~ ^(19|20)[0-9][0-9]\. ]]; then found=''; fi
 }
 
+# The API key: systemd's credential `api-key`, or SERVEC_API_KEY. It is in no command.
+hand_over_key() {
+  local key=${SERVEC_API_KEY-}
+  unset -v SERVEC_API_KEY
+  if [[ ! $key && ${CREDENTIALS_DIRECTORY-} && -f $CREDENTIALS_DIRECTORY/api-key ]]; then
+    key=$(<"$CREDENTIALS_DIRECTORY/api-key")
+  fi
+  if [[ ! $key ]]; then return; fi
+  if [[ ! $key =~ ^[A-Za-z0-9._~+/=:-]+$ ]]; then
+    say 'the API key may have letters, digits and . _ ~ + / = : - only; nothing is started'
+    exit 1
+  fi
+  local folder
+  folder=$(umask 077 && mktemp -d "${RUNTIME_DIRECTORY:-${TMPDIR:-/tmp}}/servec-XXXXXXXX")
+  (umask 077 && printf '%s: "%s"\n' api-key "$key" >"$folder/"api-key.yaml)
+  argv+=(--config "$folder/"api-key.yaml)
+}
+
 drop_service_variables
 override
 case "${1-}" in
   "")
     check_image
+    hand_over_key
     exec "${argv[@]}"
     ;;
   --print)

@@ -1,0 +1,1 @@
+"""Compiled wrappers that start real servers: `make rehearse`."""

@@ -1,0 +1,410 @@
+"""Replicas over several nodes: every rank's command and environment, in each target."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+import servec
+import yaml
+
+from tests.conftest import ROOT
+from tests.wrapper import Started, start, write_wrapper
+
+RESULT = servec.compile(ROOT)
+GROUPS = [launch for launch in RESULT.launches if launch.placement.way is not None]
+LEADER, SECOND = "10.0.0.1", "10.0.0.2"
+FACTS = {
+    "SERVEC_LEADER_ADDRESS": LEADER,
+    "SERVEC_INTERFACE": "eno1",
+    "SERVEC_HCAS": "mlx5_0,mlx5_1",
+    "SERVEC_GID_INDEX": "3",
+}
+COLLECTIVES = ("NCCL_", "GLOO_")
+
+
+def started(launch: Any, rank: int, folder: Path, **variables: str) -> Started:
+    """What a rank's engine is given, with the facts of the site or else of FACTS."""
+    wrapper = write_wrapper(RESULT, folder, launch.plan.name)
+    facts = {} if launch.placement.groups else FACTS | {"SERVEC_NODE_ADDRESS": f"10.0.0.{rank + 1}"}
+    words = ("--rank", str(rank))
+    if rank == 0 and launch.beside is not None:
+        words += ("--only", launch.beside.name)
+        beside = folder / str(launch.beside.groups[0][0])
+        beside.write_text((folder / launch.argv[0]).read_text())
+        beside.chmod(0o755)
+    return start(wrapper, *words, **facts, **variables)
+
+
+def test_there_are_groups_of_each_kind() -> None:
+    ways = {(launch.plan.subject.engine.name, launch.placement.way.name.value) for launch in GROUPS}
+    assert {("vllm", "native"), ("vllm", "ray"), ("sglang", "native")} <= ways
+
+
+@pytest.mark.parametrize(
+    "launch", [item for item in GROUPS if item.beside is None], ids=lambda item: item.plan.name
+)
+def test_ranks_differ_only_in_their_rank(launch: Any, tmp_path: Path) -> None:
+    ranks = [started(launch, rank, tmp_path) for rank in range(launch.placement.nodes)]
+    assert all(one.code == 0 for one in ranks), [one.stderr for one in ranks]
+    flags = {flag.flag.value for flag in launch.placement.way.flags if flag.who is not None}
+    rank_flags = {
+        flag.flag.value
+        for flag in launch.placement.way.flags
+        if flag.value is not None and "{rank}" in flag.value.value
+    }
+    alike = []
+    for rank, one in enumerate(ranks):
+        words = [word for word in one.argv if word not in flags]
+        for flag in rank_flags:
+            place = words.index(flag)
+            assert words[place + 1] == str(rank)
+            del words[place : place + 2]
+        alike.append(words)
+    assert all(words == alike[0] for words in alike)
+
+
+@pytest.mark.parametrize("launch", GROUPS, ids=lambda item: item.plan.name)
+def test_the_collectives_agree_on_every_rank(launch: Any, tmp_path: Path) -> None:
+    found = []
+    for rank in range(launch.placement.nodes):
+        env = started(launch, rank, tmp_path).env
+        found.append({name: env[name] for name in env if name.startswith(COLLECTIVES)})
+    assert all(env == found[0] for env in found)
+    assert found[0]["NCCL_IB_HCA"] == "=mlx5_0,mlx5_1"  # as they are, not as beginnings of names
+    assert found[0]["NCCL_IB_DISABLE"] == "0"
+    assert found[0]["NCCL_SOCKET_IFNAME"] == found[0]["GLOO_SOCKET_IFNAME"] == "eno1"
+
+
+def test_ports_are_distinct_on_every_host() -> None:
+    tree = {
+        "servec.yaml": "nodes:\n"
+        + "".join(f"  n{k}: {{address: 10.0.0.{k}, interface: eno1}}\n" for k in (1, 2, 3)),
+        "specs/m.yaml": yaml.safe_dump(
+            {"models": {f"m{k}": _model(["n1", "n2"] if k < 3 else ["n2", "n3"]) for k in range(4)}}
+        ),
+    }
+    result = servec.compile(tree=tree)
+    assert result.ok, result.findings
+    taken = []
+    for launch in result.launches:
+        host = launch.placement.groups[0][0].name
+        taken += [(host, launch.port), (host, launch.placement.leader_port)]
+    assert len(set(taken)) == len(taken)
+    assert {port for host, port in taken if host == "n1"} >= {8000, 8001, 8002, 29500, 29510, 29520}
+
+
+def test_a_port_that_a_user_gives_twice_is_told() -> None:
+    models = {name: _model(["n1", "n2"]) | {"overrides": {"port": 9000}} for name in ("a", "b")}
+    site = "nodes: {n1: {address: a, interface: e}, n2: {address: b, interface: e}}\n"
+    tree = {"servec.yaml": site, "specs/m.yaml": yaml.safe_dump({"models": models})}
+    codes = [finding.code.number for finding in servec.compile(tree=tree).findings]
+    assert codes == ["SV1023"]
+
+
+def _model(hosts: list[str], **more: Any) -> dict[str, Any]:
+    return {
+        "checkpoint": "org/m",
+        "engine": "vllm",
+        "engine_version": "0.29.0",
+        "hardware": "H100-80G",
+        "gpus": 8,
+        "nodes": 2,
+        "recipe": "none",
+        "topology": {"tp": 16},
+        "targets": ["bash"],
+        "hosts": hosts,
+        **more,
+    } | {"precision": "bf16"}
+
+
+@pytest.mark.parametrize(
+    "launch", [item for item in GROUPS if item.beside is None], ids=lambda item: item.plan.name
+)
+def test_a_shard_of_the_same_profile_has_the_same_command(launch: Any, tmp_path: Path) -> None:
+    """`servec launch` and the wrapper are two ways to one command."""
+    plan = launch.plan
+    own = {"host", "port", "served_model_name"}
+    words = []
+    for group in launch.command:
+        knob = group.setting.winner.knob if group.setting else ""
+        if knob and not knob.startswith("topology.") and knob not in own:
+            words += [str(word) for word in group.words]
+    if plan.topology.dp > 1 or plan.topology.ep:
+        pytest.skip("a profile has tensor and pipeline parallelism only")
+    for rank in range(launch.placement.nodes):
+        found = servec.launch(
+            {
+                "profile": {
+                    "engine": plan.subject.engine.name,
+                    "model_path": plan.subject.model.checkpoint.value,
+                    "served_model_name": launch.served_name,
+                    "tp": plan.topology.tp,
+                    "pp": plan.topology.pp,
+                    "nodes": launch.placement.nodes,
+                    "gpus_per_node": launch.placement.gpus_per_node,
+                    "args": words,
+                },
+                "shard": {
+                    "rank": rank,
+                    "leader_addr": LEADER,
+                    "leader_port": launch.placement.leader_port,
+                    "mgmt_interface": "eno1",
+                    "bind_addr": "0.0.0.0",
+                },
+            },
+            engine_version=str(plan.subject.version.version),
+        )
+        one = started(launch, rank, tmp_path)
+        assert list(found.commands[-1].args[1:]) == one.argv[1:]
+        assert found.env["NCCL_SOCKET_IFNAME"] == one.env["NCCL_SOCKET_IFNAME"]
+
+
+def test_a_rank_without_facts_is_refused(tmp_path: Path) -> None:
+    launch = next(item for item in GROUPS if not item.placement.groups and item.beside is None)
+    wrapper = write_wrapper(RESULT, tmp_path, launch.plan.name)
+    for words, said in (
+        ((), "--rank 0 to --rank 1"),
+        (("--rank", "2"), "--rank 0 to --rank 1"),
+        (("--rank", "x$(touch /tmp/never)"), "--rank 0 to --rank 1"),
+        (("--rank",), "--rank wants a value"),
+        (("--rank", "1"), "SERVEC_LEADER_ADDRESS"),
+    ):
+        found = start(wrapper, *words)
+        assert (found.code, found.argv) == (2, [])
+        assert said in found.stderr
+
+
+def test_an_operator_beats_the_site(tmp_path: Path) -> None:
+    launch = next(item for item in GROUPS if item.placement.groups)
+    wrapper = write_wrapper(RESULT, tmp_path, launch.plan.name)
+    found = start(
+        wrapper, "--rank", "1", SERVEC_LEADER_ADDRESS="fd00::1", SERVEC_HCAS="", SERVEC_RANK="0"
+    )
+    assert found.argv[found.argv.index("--master-addr") + 1] == "fd00::1"
+    assert found.argv[found.argv.index("--node-rank") + 1] == "1"
+    assert found.env["NCCL_IB_DISABLE"] == "1"
+    assert "NCCL_IB_HCA" not in found.env
+    assert "NCCL_IB_GID_INDEX" not in found.env
+    assert found.env["VLLM_HOST_IP"] == SECOND
+
+
+# --- two processes on the leader ----------------------------------------------------------------
+
+RAY = """#!/bin/bash
+echo "ray $*" >>"$LOG"
+trap 'echo "ray stopped" >>"$LOG"; exit 0' TERM
+if [[ $2 == --head ]]; then exec {python} -u "$(dirname "$0")/listen.py"; fi
+sleep 60 &
+wait
+"""
+LISTEN = """
+import os, signal, socket, sys, time
+log = open(os.environ["LOG"], "a")
+def stop(*_):
+    log.write("ray stopped\\n"); log.flush(); os._exit(0)
+signal.signal(signal.SIGTERM, stop)
+time.sleep(float(os.environ.get("RAY_DELAY", "0.3")))
+server = socket.create_server((os.environ["ADDRESS"], 29500))
+end = time.time() + float(os.environ.get("RAY_LIFE", "30"))
+while time.time() < end:
+    time.sleep(0.05)
+"""
+SERVER = """#!/bin/bash
+echo "server $RAY_ADDRESS" >>"$LOG"
+sleep "${SERVER_LIFE-30}" &
+trap 'echo "server stopped" >>"$LOG"; kill %1; exit 7' TERM
+wait $!
+exit 3
+"""
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Path:
+    launch = next(item for item in GROUPS if item.beside is not None)
+    wrapper = write_wrapper(RESULT, tmp_path, launch.plan.name)
+    (tmp_path / "ray").write_text(RAY.replace("{python}", sys.executable))
+    (tmp_path / "listen.py").write_text(LISTEN)
+    (tmp_path / "vllm").write_text(SERVER)
+    for name in ("ray", "vllm"):
+        (tmp_path / name).chmod(0o755)
+    return wrapper
+
+
+def _address(wrapper: Path) -> str:
+    """A loopback address of a test's own."""
+    digest = sha256(str(wrapper).encode()).digest()
+    return f"127.{digest[0]}.{digest[1]}.{max(digest[2], 2)}"
+
+
+def _run(wrapper: Path, *words: str, **variables: str) -> subprocess.Popen[str]:
+    folder, address = wrapper.parents[2], _address(wrapper)
+    return subprocess.Popen(
+        ["bash", str(wrapper), *words],
+        env={
+            "PATH": f"{folder}:{os.environ['PATH']}",
+            "LOG": str(folder / "log"),
+            "ADDRESS": address,
+            "SERVEC_LEADER_ADDRESS": address,
+            **variables,
+        },
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def _log(wrapper: Path, wanted: str, seconds: float = 15) -> list[str]:
+    log = wrapper.parents[2] / "log"
+    end = time.time() + seconds
+    while time.time() < end:
+        lines = log.read_text().splitlines() if log.exists() else []
+        if any(line.startswith(wanted) for line in lines):
+            return lines
+        time.sleep(0.05)
+    raise AssertionError(log.read_text() if log.exists() else "no log")
+
+
+def _nobody_is_left(process: subprocess.Popen[str]) -> bool:
+    end = time.time() + 5
+    while time.time() < end:
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_the_wrapper_ends_with_the_server(pair: Path) -> None:
+    process = _run(pair, "--rank", "0", SERVER_LIFE="1")
+    assert process.wait(30) == 3
+    lines = _log(pair, "ray stopped")
+    assert lines[0].startswith("ray start --head --block")
+    assert lines[1] == f"server {_address(pair)}:29500"  # only after the port answers
+    assert _nobody_is_left(process)
+
+
+def test_the_wrapper_hands_on_a_signal(pair: Path) -> None:
+    process = _run(pair, "--rank", "0")
+    _log(pair, "server ")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 7
+    lines = _log(pair, "ray stopped")
+    assert lines[-2:] == ["server stopped", "ray stopped"]
+    assert _nobody_is_left(process)
+
+
+def test_the_server_does_not_outlive_the_other_process(pair: Path) -> None:
+    process = _run(pair, "--rank", "0", RAY_LIFE="2")
+    assert process.wait(30) == 1
+    assert "ray-head has ended: the server is stopped" in process.stderr.read()
+    _log(pair, "server stopped")
+    assert _nobody_is_left(process)
+
+
+def test_nothing_starts_beside_a_process_that_fails(pair: Path) -> None:
+    (pair.parents[2] / "ray").write_text("#!/bin/bash\nexit 5\n")
+    process = _run(pair, "--rank", "0")
+    assert process.wait(30) == 1
+    assert "nothing is started" in process.stderr.read()
+
+
+def test_a_worker_waits_for_the_leader(pair: Path) -> None:
+    worker = _run(pair, "--rank", "1")
+    time.sleep(1.5)
+    assert not (pair.parents[2] / "log").exists()
+    leader = _run(pair, "--rank", "0", "--only", "ray-head")
+    lines = _log(pair, f"ray start --block --address {_address(pair)}:29500")
+    assert len(lines) == 2
+    for process in (worker, leader):
+        process.terminate()
+        process.wait(30)
+
+
+def test_a_worker_does_not_wait_for_ever(pair: Path) -> None:
+    worker = _run(pair, "--rank", "1", SERVEC_WAIT_SECONDS="1")
+    assert worker.wait(30) == 1
+    assert "does not answer; nothing is started" in worker.stderr.read()
+
+
+# --- Kubernetes ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("launch", GROUPS, ids=lambda item: item.plan.name)
+def test_a_group_of_pods(launch: Any) -> None:
+    name = launch.plan.name
+    path = f"{name}/kubernetes/leaderworkerset.yaml"
+    tree = yaml.safe_load(RESULT.artifacts[path])
+    spec = tree["spec"]["leaderWorkerTemplate"]
+    assert spec["size"] == launch.placement.nodes
+    leader, worker = (spec[part]["spec"] for part in ("leaderTemplate", "workerTemplate"))
+    server, node = leader["containers"][0], worker["containers"][0]
+    assert "startupProbe" in server
+    assert not {"startupProbe", "readinessProbe", "livenessProbe", "ports"} & set(node)
+    service = yaml.safe_load(RESULT.artifacts[f"{name}/kubernetes/service.yaml"])
+    labels = [spec[part]["metadata"]["labels"] for part in ("leaderTemplate", "workerTemplate")]
+    chosen = [service["spec"]["selector"].items() <= label.items() for label in labels]
+    assert chosen == [True, False]
+    environments = [
+        {item["name"]: item.get("value") for item in container["env"]}
+        for container in (server, node)
+    ]
+    for environment in environments:
+        assert environment["NCCL_SOCKET_IFNAME"] == environment["GLOO_SOCKET_IFNAME"] == "eth0"
+        assert "CUDA_VISIBLE_DEVICES" not in environment  # the device plugin sets it
+    names = [[item["name"] for item in container["env"]] for container in (server, node)]
+    for order in names:  # a variable is made of those before it
+        assert "VLLM_HOST_IP" not in order or order.index("SERVEC_NODE_ADDRESS") == 0
+    assert "$(LWS_LEADER_ADDRESS)" in json.dumps(node)
+    gpus = [
+        container["resources"]["limits"]["nvidia.com/gpu"]
+        for pod in (leader, worker)
+        for container in (*pod.get("initContainers", ()), *pod["containers"])
+        if "resources" in container
+    ]
+    assert gpus == [str(launch.placement.gpus_per_node)] * 2
+
+
+def test_a_user_cannot_write_a_placeholder() -> None:
+    """Text that looks like a slot or an expansion is text in every target."""
+    value = "{leader_address} $(LWS_LEADER_ADDRESS) $leader_address"
+    model = _model([], env={"NOTE": value}, overrides={"served_model_name": value})
+    del model["hosts"]
+    model |= {"image": "vllm/vllm-openai:v0.29.0", "targets": ["bash", "kubernetes"]}
+    tree = {"specs/m.yaml": yaml.safe_dump({"models": {"m": model}})}
+    result = servec.compile(tree=tree)
+    assert result.ok, result.findings
+    group = yaml.safe_load(result.artifacts["m/kubernetes/leaderworkerset.yaml"])
+    server = group["spec"]["leaderWorkerTemplate"]["leaderTemplate"]["spec"]["containers"][0]
+    escaped = value.replace("$(", "$$(")
+    assert escaped in server["args"]
+    assert {"name": "NOTE", "value": escaped} in server["env"]
+    with tempfile.TemporaryDirectory() as folder:
+        found = start(write_wrapper(result, Path(folder)), "--rank", "0", SERVEC_LEADER_ADDRESS="x")
+    assert value in found.argv
+    assert found.env["NOTE"] == value
+
+
+def test_the_gid_index_is_each_nodes_own() -> None:
+    site = (
+        "nodes:\n"
+        "  n1: {address: a, interface: e, hcas: {mlx5_0: f}, gid_index: 0}\n"
+        "  n2: {address: b, interface: e, hcas: {mlx5_0: f}, gid_index: 5}\n"
+    )
+    tree = {
+        "servec.yaml": site,
+        "specs/m.yaml": yaml.safe_dump({"models": {"m": _model(["n1", "n2"])}}),
+    }
+    result = servec.compile(tree=tree)
+    files = [result.artifacts[f"m/bash/node-0-{rank}.env"].decode() for rank in (0, 1)]
+    assert ["SERVEC_GID_INDEX=0\n" in files[0], "SERVEC_GID_INDEX=5\n" in files[1]] == [True, True]
