@@ -25,17 +25,15 @@ def test_the_record_is_of_this_catalogue(engine: str) -> None:
     assert released is not None
     heads = {item.key.value: item.value.sha256 for item in released.record.releases}
     for version, found in ENGINES[engine]["releases"].items():
-        head = heads.get(version)
-        assert head is None or head.value == found["sha256"], version
+        head = heads[version]
+        assert head is not None and head.value == found["sha256"], version
 
 
 @pytest.mark.parametrize("engine", RELEASES)
 def test_the_record_has_enough_releases_and_all_agree(engine: str) -> None:
     releases = ENGINES[engine]["releases"]
     assert tuple(releases) == RELEASES[engine]
-    catalogued = shipped_catalog().released(engine)
-    assert catalogued is not None
-    assert len([version for version in releases if version in catalogued.releases]) >= LEAST[engine]
+    assert len(releases) >= LEAST[engine]
     reasons = {named.reason for named in NAMED if named.engine == engine}
     for version, found in releases.items():
         named = found["named_differences"]
@@ -47,7 +45,7 @@ def test_the_record_has_every_case_of_a_release() -> None:
     for engine, record in ENGINES.items():
         released = shipped_catalog().released(engine)
         assert released is not None
-        for version in set(record["releases"]) & set(released.releases):
+        for version in record["releases"]:
             ways = dict(record["releases"][version]["ways"])
             assert ways.pop("golden") == sum(golden.engine == engine for golden in goldens())
             assert ways == Counter(case.what for case in cases(engine, released.of(version)))

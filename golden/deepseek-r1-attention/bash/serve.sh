@@ -80,30 +80,32 @@ override() {
   local LC_ALL=C name key flag left=''
   local values='
     asr_max_buffer_seconds asr_max_concurrent_sessions attention_backend
-    attention_context_parallel_size attn_cp_size base_gpu_id batch_notify_size
+    attention_context_parallel_size attn_cp_size base_gpu_id batch_notify_size bf16_gemm_backend
     bucket_e2e_request_latency bucket_inter_token_latency bucket_time_to_first_token chat_template
     chunked_prefill_size completion_template config constrained_json_whitespace_pattern
     context_length cp_strategy cpu_offload_gb crash_dump_folder cuda_graph_backend_decode
     cuda_graph_backend_prefill cuda_graph_bs cuda_graph_bs_decode cuda_graph_bs_prefill
     cuda_graph_config cuda_graph_max_bs cuda_graph_max_bs_decode cuda_graph_max_bs_prefill
-    cuda_graph_tc_compiler custom_weight_loader data_parallel_size debug_tensor_dump_input_file
-    debug_tensor_dump_layers debug_tensor_dump_output_folder decode_attention_backend
-    decode_log_interval decrypted_config_file decrypted_draft_config_file deepep_config
+    cuda_graph_tc_compiler custom_weight_loader data_parallel_size dcp_size
+    debug_tensor_dump_input_file debug_tensor_dump_layers debug_tensor_dump_output_folder
+    decode_attention_backend decode_context_parallel_size decode_log_interval
+    decoupled_spec_bind_endpoint decoupled_spec_connect_endpoints decoupled_spec_rank
+    decoupled_spec_role decrypted_config_file decrypted_draft_config_file deepep_config
     deepep_dispatcher_output_dtype deepep_mode default_priority_value detokenizer_worker_num device
     disaggregation_bootstrap_port disaggregation_decode_extra_slots
     disaggregation_decode_polling_interval disaggregation_ib_device disaggregation_mode
     disaggregation_transfer_backend dist_timeout dllm_algorithm dllm_algorithm_config download_dir
-    dsa_decode_backend dsa_prefill_backend dsa_prefill_cp_mode dsa_topk_backend dtype
-    dynamic_batch_tokenizer_batch_size dynamic_batch_tokenizer_batch_timeout elastic_ep_backend
-    encoder_bootstrap_port encoder_register_urls encoder_transfer_backend encoder_urls
-    engine_info_bootstrap_port ep ep_dispatch_algorithm ep_num_redundant_experts ep_size
-    eplb_algorithm eplb_min_rebalancing_utilization_threshold eplb_rebalance_layers_per_chunk
-    eplb_rebalance_num_iterations expert_distribution_recorder_buffer_size
-    expert_distribution_recorder_mode expert_parallel_size export_metrics_to_file_dir
-    extra_metric_labels fastapi_root_path file_storage_path flashinfer_allreduce_fusion_backend
-    flashinfer_mxfp4_moe_precision forward_hooks forward_pass_metrics_ipc_name
-    forward_pass_metrics_worker_id fp4_gemm_backend fp8_gemm_backend gc_threshold
-    gc_warning_threshold_secs generation_tokens_buckets gpu_id_step grammar_backend
+    dsa_decode_backend dsa_paged_mqa_logits_backend dsa_prefill_backend dsa_prefill_cp_mode
+    dsa_topk_backend dtype dynamic_batch_tokenizer_batch_size dynamic_batch_tokenizer_batch_timeout
+    elastic_ep_backend encoder_bootstrap_port encoder_register_urls encoder_transfer_backend
+    encoder_urls engine_info_bootstrap_port ep ep_dispatch_algorithm ep_num_redundant_experts
+    ep_size eplb_algorithm eplb_min_rebalancing_utilization_threshold
+    eplb_rebalance_layers_per_chunk eplb_rebalance_num_iterations
+    expert_distribution_recorder_buffer_size expert_distribution_recorder_mode expert_parallel_size
+    export_metrics_to_file_dir extra_metric_labels fastapi_root_path file_storage_path
+    flashinfer_allreduce_fusion_backend flashinfer_mxfp4_moe_precision forward_hooks
+    forward_pass_metrics_ipc_name forward_pass_metrics_worker_id fp4_gemm_backend fp8_gemm_backend
+    gc_threshold gc_warning_threshold_secs generation_tokens_buckets gpu_id_step grammar_backend
     grpc_http_sidecar_port hf_chat_template_name hicache_io_backend hicache_mem_layout hicache_ratio
     hicache_size hicache_storage_backend hicache_storage_backend_extra_config
     hicache_storage_prefetch_policy hicache_write_policy hierarchical_sparse_attention_extra_config
@@ -111,23 +113,23 @@ override() {
     kt_cpuinfer kt_max_deferred_experts_per_token kt_method kt_num_gpu_experts kt_threadpool_count
     kt_weight_path kv_cache_dtype kv_canary kv_canary_real_data kv_canary_sweep_interval
     kv_events_config limit_mm_data_per_request linear_attn_backend linear_attn_decode_backend
-    linear_attn_prefill_backend lmcache_config_file load_balance_method load_format
-    load_snapshot_publish_interval log_level log_level_http log_requests_format log_requests_level
-    log_requests_target lora_backend lora_drain_wait_threshold lora_eviction_policy lora_paths
-    lora_target_modules mamba_backend mamba_full_memory_ratio mamba_radix_cache_strategy
-    mamba_scheduler_strategy mamba_track_interval max_loaded_loras max_lora_chunk_size max_lora_rank
-    max_loras_per_batch max_mamba_cache_size max_prefill_tokens max_queued_requests
-    max_running_requests max_total_tokens mem_fraction_static mm_attention_backend mm_process_config
-    model_checksum model_config_parser model_impl model_loader_extra_config modelexpress_config
-    modelopt_checkpoint_restore_path modelopt_checkpoint_save_path modelopt_export_path
-    modelopt_quant moe_a2a_backend moe_data_parallel_size moe_dense_tp_size moe_dp_size
-    moe_runner_backend mooncake_ib_device msprobe_dump_config nccl_port nsa_decode_backend
-    nsa_prefill_backend nsa_prefill_cp_mode num_continuous_decode_steps num_reserved_decode_tokens
-    numa_node offload_group_size offload_mode offload_num_in_group offload_prefetch_step
-    optimistic_prefill_retries otlp_traces_endpoint page_size pdmux_config_path
-    piecewise_cuda_graph_compiler piecewise_cuda_graph_max_tokens piecewise_cuda_graph_tokens
-    pipeline_parallel_size pp_async_batch_depth pp_max_micro_batch_size pp_size
-    preferred_sampling_params prefill_attention_backend prefill_cp_mode
+    linear_attn_prefill_backend linear_replayssm_cache_len lmcache_config_file load_balance_method
+    load_format load_snapshot_publish_interval log_level log_level_http log_requests_format
+    log_requests_level log_requests_target lora_backend lora_drain_wait_threshold
+    lora_eviction_policy lora_paths lora_target_modules mamba_backend mamba_cache_philox_rounds
+    mamba_full_memory_ratio mamba_radix_cache_strategy mamba_scheduler_strategy mamba_track_interval
+    max_loaded_loras max_lora_chunk_size max_lora_rank max_loras_per_batch max_mamba_cache_size
+    max_prefill_tokens max_queued_requests max_running_requests max_total_tokens mem_fraction_static
+    min_free_slots_delay mm_attention_backend mm_process_config model_checksum model_config_parser
+    model_impl model_loader_extra_config modelexpress_config modelopt_checkpoint_restore_path
+    modelopt_checkpoint_save_path modelopt_export_path modelopt_quant moe_a2a_backend
+    moe_data_parallel_size moe_dense_tp_size moe_dp_size moe_runner_backend mooncake_ib_device
+    msprobe_dump_config nccl_port nsa_decode_backend nsa_prefill_backend nsa_prefill_cp_mode
+    num_continuous_decode_steps num_reserved_decode_tokens numa_node offload_group_size offload_mode
+    offload_num_in_group offload_prefetch_step optimistic_prefill_retries otlp_traces_endpoint
+    page_size pdmux_config_path piecewise_cuda_graph_compiler piecewise_cuda_graph_max_tokens
+    piecewise_cuda_graph_tokens pipeline_parallel_size pp_async_batch_depth pp_max_micro_batch_size
+    pp_size preferred_sampling_params prefill_attention_backend prefill_cp_mode
     prefill_delayer_forward_passes_buckets prefill_delayer_max_delay_ms
     prefill_delayer_queue_min_ratio prefill_delayer_wait_seconds_buckets prefill_max_requests
     priority_scheduling_preemption_threshold prompt_tokens_buckets quantization
@@ -136,7 +138,7 @@ override() {
     remote_instance_weight_loader_seed_instance_service_port
     remote_instance_weight_loader_send_weights_group_ports revision rl_on_policy_target
     rl_quant_profile sampling_backend sampling_defaults schedule_conservativeness schedule_policy
-    scheduler_recv_interval served_model_name sm_group_num soft_watchdog_timeout
+    scheduler_recv_interval served_model_name sm_group_num soft_watchdog_timeout spec_trace_dir
     speculative_accept_threshold_acc speculative_accept_threshold_single speculative_adaptive_config
     speculative_algorithm speculative_attention_mode speculative_dflash_block_size
     speculative_dflash_draft_window_size speculative_draft_attention_backend
@@ -180,17 +182,19 @@ override() {
     enable_expert_distribution_metrics enable_flashinfer_allreduce_fusion
     enable_forward_pass_metrics enable_fp32_lm_head enable_fused_moe_sum_all_reduce
     enable_fused_qk_norm_rope enable_hierarchical_cache enable_hisparse enable_http2
-    enable_int8_mamba_checkpoint enable_layerwise_nvtx_marker enable_lmcache enable_lora
-    enable_lora_overlap_loading enable_memory_saver enable_metrics enable_metrics_for_all_schedulers
-    enable_mfu_metrics enable_mis enable_mixed_chunk enable_mm_global_cache enable_mscclpp
-    enable_multi_layer_eagle enable_multimodal enable_nccl_nvls enable_nsa_prefill_context_parallel
-    enable_p2p_check enable_pdmux enable_precise_embedding_interpolation
+    enable_int8_mamba_checkpoint enable_layerwise_nvtx_marker enable_linear_replayssm enable_lmcache
+    enable_lora enable_lora_overlap_loading enable_mamba_cache_stochastic_rounding
+    enable_memory_saver enable_metrics enable_metrics_for_all_schedulers enable_mfu_metrics
+    enable_mis enable_mixed_chunk enable_mm_global_cache enable_mscclpp enable_multi_layer_eagle
+    enable_multimodal enable_nccl_nvls enable_nsa_prefill_context_parallel enable_p2p_check
+    enable_page_major_kv_layout enable_pdmux enable_precise_embedding_interpolation
     enable_prefill_context_parallel enable_prefill_cp enable_prefill_delayer enable_prefix_mm_cache
     enable_priority_scheduling enable_profile_cuda_graph enable_quant_communications
     enable_request_time_stats_logging enable_return_hidden_states enable_return_indexer_topk
-    enable_return_routed_experts enable_single_batch_overlap enable_ssl_refresh
-    enable_streaming_session enable_strict_thinking enable_symm_mem enable_tokenizer_batch_encode
-    enable_torch_compile_debug_mode enable_torch_symm_mem enable_trace enable_two_batch_overlap
+    enable_return_routed_experts enable_session_radix_cache enable_single_batch_overlap
+    enable_ssl_refresh enable_streaming_session enable_strict_thinking enable_symm_mem
+    enable_tf32_matmul enable_tokenizer_batch_encode enable_torch_compile_debug_mode
+    enable_torch_symm_mem enable_trace enable_two_batch_overlap enable_unified_memory
     enable_weights_cpu_backup encoder_only enforce_disable_flashinfer_allreduce_fusion
     enforce_piecewise_cuda_graph enforce_shared_experts_fusion export_metrics_to_file
     flashinfer_mla_disable_ragged grpc_mode incremental_streaming_output is_embedding
@@ -206,8 +210,9 @@ override() {
   '
   # Flags that are not spelled as their variables.
   local spelled='
-    attention_context_parallel_size=--attn-cp-size data_parallel_size=--dp-size ep=--ep-size
-    expert_parallel_size=--ep-size hierarchical_sparse_attention_extra_config=--hisparse-config
+    attention_context_parallel_size=--attn-cp-size data_parallel_size=--dp-size
+    decode_context_parallel_size=--dcp-size ep=--ep-size expert_parallel_size=--ep-size
+    hierarchical_sparse_attention_extra_config=--hisparse-config
     moe_data_parallel_size=--moe-dp-size pipeline_parallel_size=--pp-size
     speculative_draft_model=--speculative-draft-model-path tensor_parallel_size=--tp-size
   '
