@@ -8,6 +8,7 @@ is meant.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,8 @@ KINDS = {
     "bool_optional": "pair",
     "append": "append",
 }
+CLASS = re.compile(r"<\w+>\Z")
+"""A default that no word can say, as the name of its class."""
 ABSENT = "==SUPPRESS=="
 NAMED = {
     ("vllm", "0.9.2", "--api-server-count", "default"): "the command itself adds it, with 1",
@@ -90,7 +93,8 @@ def _facts(flag: dict[str, Any], ours: Flag) -> Iterator[tuple[str, object, obje
     yield "negative", sorted(flag.get("negative", [])), sorted(ours.negatives)
     yield "kind", KINDS.get(kind, kind), ours.kind
     yield "choices", _words(flag.get("choices", [])), _words(ours.choices)
-    yield "default", None if default == ABSENT else default, ours.default
+    unsaid = default == ABSENT or (isinstance(default, str) and CLASS.match(default))
+    yield "default", None if unsaid else default, ours.default
 
 
 def _words(choices: Any) -> list[str]:

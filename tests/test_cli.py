@@ -165,3 +165,11 @@ def test_settings_that_are_none(sets: str, says: str) -> None:
     assert "SV0404" in err
     assert says in err
     assert "<command line>:2" not in err
+
+
+def test_a_flag_that_no_release_has_is_told_the_nearest() -> None:
+    code, out, err = run("catalog", "show", "vllm", "--max-modle-len")
+    assert (code, out) == (1, "")
+    assert err == (
+        "servec: no release of vllm has `--max-modle-len`; did you mean `--max-model-len`?\n"
+    )

@@ -81,10 +81,14 @@ class Pair(argparse.BooleanOptionalAction):
 class OldAction(argparse.Action):
     def __call__(self, parser, namespace, values, option_string=None):
         pass
+
+class GoneDeprecatedAction(argparse.Action):
+    def __call__(self, parser, namespace, values, option_string=None):
+        raise ValueError("is gone")
 """,
     "tiny/arguments.py": """
 import argparse, enum, importlib.metadata, json, os, sys
-from tiny.parsing import OldAction, Pair
+from tiny.parsing import GoneDeprecatedAction, OldAction, Pair
 
 def _made(inner):
     def _optional(text):
@@ -110,6 +114,7 @@ def make_parser(parser):
     group.add_argument("--reasoning", type=_made(str), choices=["auto", "deep", None])
     group.add_argument("--middleware", action="append", required=True)
     group.add_argument("--old", action=OldAction, nargs=0, help="does nothing")
+    group.add_argument("--gone", action=GoneDeprecatedAction, nargs=0)
     group.add_argument("--older", type=float, help="[DEPRECATED] use --port", default=object())
     oldest = "Slow.\\n\\n    Deprecated: use --port." if "--help" in sys.argv else None
     group.add_argument("--oldest", help=oldest)
@@ -190,6 +195,7 @@ EXPECTED = """
 {"dest": "hidden", "flags": ["--hidden"], "kind": "value"}
 {"dest": "middleware", "flags": ["--middleware"], "kind": "append", "required": true}
 {"dest": "old", "flags": ["--old"], "kind": "flag:OldAction"}
+{"dest": "gone", "flags": ["--gone"], "kind": "flag:GoneDeprecatedAction", "deprecated": true, "removed": true}
 {"dest": "older", "flags": ["--older"], "kind": "value", "type": "float", "default": "<object>", "deprecated": true}
 {"dest": "oldest", "flags": ["--oldest"], "kind": "value", "deprecated": true}
 {"dest": "port", "flags": ["--port", "-p"], "kind": "value", "type": "int", "default": 8000}

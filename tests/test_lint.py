@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from servec.api import shipped_catalog
 from servec.catalog.versions import parse_version
-from servec.diag.findings import Findings
+from servec.diag.findings import Findings, Severity
 from servec.lint.check import Linter
 
 LINTER = Linter(shipped_catalog(), parse_version("0.29.0"))
@@ -109,3 +109,54 @@ def test_words_given_to_the_function_are_judged_without_a_shell() -> None:
     servec.check_argv("vllm", ["vllm", "serve", "m", "--hf-overrides", deep], version="0.29.0")
     with pytest.raises(servec.UnknownEngine):
         servec.check_argv("vlm", [])
+
+
+@pytest.mark.parametrize(
+    ("version", "apart", "tied"),
+    [
+        ("0.8.2", True, True),
+        ("0.8.3", True, False),
+        ("0.11.0", True, False),
+        ("0.11.1", False, False),
+    ],
+)
+def test_a_program_may_refuse_a_flag_that_its_parser_has(
+    version: str, apart: bool, tied: bool
+) -> None:
+    def is_refused(*argv: str) -> bool:
+        codes = [item.code.number for item in servec.check_argv("vllm", argv, version=version)]
+        assert codes in ([], ["SV0615"])
+        return bool(codes)
+
+    assert is_refused("vllm", "serve", "--model", "m") is apart
+    assert is_refused("vllm", "serve", "--model=m") is tied
+    assert not is_refused("vllm", "serve", "m")
+    assert not is_refused("python3", "-m", "vllm.entrypoints.openai.api_server", "--model", "m")
+
+
+def test_a_flag_that_is_only_there_to_be_refused_is_an_error() -> None:
+    argv = ["python3", "-m", "sglang.launch_server", "--model-path", "m", "--enable-ep-moe"]
+    (old,) = servec.check_argv("sglang", argv, version="0.5.2")
+    (refused,) = servec.check_argv("sglang", argv, version="0.5.3.post3")
+    assert (old.code.number, old.severity) == ("SV0619", Severity.WARNING)
+    assert (refused.code.number, refused.severity) == ("SV0615", Severity.ERROR)
+    assert (refused.message, refused.help) == (
+        "sglang 0.5.3.post3 has no flag `--enable-ep-moe`: it was removed",
+        "use `--ep-size`",
+    )
+    (between,) = servec.check_argv("sglang", argv, version="0.5.3")  # no release of the catalogue
+    assert (between.code.number, between.severity) == ("SV0619", Severity.WARNING)
+
+
+def test_a_version_that_is_none_is_a_finding() -> None:
+    (found,) = servec.check_argv("vllm", ["vllm", "serve", "m"], version="nonsense")
+    assert found.message == "`nonsense` is not a version of PEP 440"
+
+
+def test_the_history_of_a_flag_that_came_back_is_said() -> None:
+    argv = ["vllm", "serve", "m", "--disable-log-requests"]
+    (found,) = servec.check_argv("vllm", argv, version="0.20.0")
+    assert found.message == (
+        "vllm 0.20.0 has no flag `--disable-log-requests`; "
+        "it is there until 0.16.0 and since 0.33.0"
+    )

@@ -70,3 +70,16 @@ def test_what_is_written_otherwise_is_shown_and_breaks_nothing() -> None:
 def test_the_same_version_changes_nothing() -> None:
     old = upgraded("0.12.0")["old"]
     assert (old.breaks, old.warnings, old.gone, old.come, old.defaults, old.opens) == ((),) * 6
+
+
+def test_a_default_that_no_word_can_say_is_not_set() -> None:
+    from servec.api import shipped_catalog
+
+    released = shipped_catalog().released("vllm")
+    assert released is not None
+    defaults = {
+        str(flag.default)
+        for release in released.releases
+        for flag in released.of(release).flags.values()
+    }
+    assert not [text for text in defaults if text.startswith("<")]

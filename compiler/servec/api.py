@@ -151,15 +151,23 @@ def check_argv(
     if found is None:
         raise UnknownEngine(f"unknown engine `{engine}`; {catalog.known_engines}")
     parsed = parse_version(version) if version is not None else None
+    findings = Findings()
+    if version is not None and parsed is None:
+        findings.add(codes.BAD_VERSION, None, text=version, what="a version", advice=GIVE_VERSION)
     if version is None and image is not None:
         parsed = catalog.version_in(engine, image).version
     call, released = called(argv, found.serve), catalog.released(found.name)
-    findings = Findings()
     if call is None or released is None:
-        return []
+        return list(findings)
     words = [shlex.quote(word) for word in argv]
     for verdict in judge(
-        argv[call.words :], found.serve, found.name, released, parsed, call.positionals
+        argv[call.words :],
+        found.serve,
+        found.name,
+        released,
+        parsed,
+        call.positionals,
+        refused=call.refused,
     ):
         place = call.words + verdict.place
         column = len(" ".join(words[:place])) + (2 if place else 1)
@@ -168,6 +176,7 @@ def check_argv(
     return list(findings)
 
 
+GIVE_VERSION = 'give it as "0.29.0"'
 ARGV = "<argv>"
 """The source that findings about a command line point into."""
 
@@ -255,8 +264,7 @@ def _asked(
     request = read_record(Request, node, findings)
     parsed = parse_version(version) if version else None
     if version and parsed is None:
-        what, advice = "a version", 'give it as "0.29.0"'
-        findings.add(codes.BAD_VERSION, None, text=version, what=what, advice=advice)
+        findings.add(codes.BAD_VERSION, None, text=version, what="a version", advice=GIVE_VERSION)
     if request is None or findings.errors:
         return None, findings, None
     said = request.profile.engine

@@ -139,7 +139,7 @@ def _defaults(
 
 def _shown(value: object) -> str:
     if value is None:
-        return "(none)"
+        return "not set"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

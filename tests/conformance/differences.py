@@ -35,6 +35,14 @@ NAMED = (
     Named(
         "vllm",
         REFUSES,
+        "`vllm serve` refuses it before its parser, which alone is asked here, sees it",
+        ("--model",),
+        ("a legal value", "a tied value", "a negative number", "an empty value"),
+        ("0.6.6.post1", "0.8.5.post1", "0.10.2"),
+    ),
+    Named(
+        "vllm",
+        REFUSES,
         "refused too, by a check right behind the parser",
         ("--enable-auto-tool-choice", "--enable-reasoning"),
         ("switch", "underscores", "cut short"),

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from servec.ir.serve import Call, Serve
@@ -14,11 +15,16 @@ from servec.ir.serve import Call, Serve
 PYTHON = re.compile(r"python[0-9.]*\Z")
 
 
+NONE: Mapping[str, str] = MappingProxyType({})
+
+
 class Called(NamedTuple):
-    """How many words the program has, and how many bare words may follow."""
+    """How many words the program has, how many bare words may follow, and the flags that it refuses
+    though its parser has them, each with the versions that do."""
 
     words: int
     positionals: int
+    refused: Mapping[str, str] = NONE
 
 
 def called(argv: Sequence[str], serve: Serve) -> Called | None:
@@ -34,7 +40,8 @@ def called(argv: Sequence[str], serve: Serve) -> Called | None:
     bare = any(call.model is None for call in calls)
     if bare and len(calls) > 1:  # the model as a word is one of two ways, and comes first
         bare = len(argv) > words and not argv[words].startswith("-")
-    return Called(words, 1 if bare else 0)
+    refused = {item.key.value: item.value.value for call in calls for item in call.refused}
+    return Called(words, 1 if bare else 0, refused)
 
 
 def _calls(serve: Serve) -> Iterator[Call]:

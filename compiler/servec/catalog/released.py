@@ -26,6 +26,7 @@ from servec.source.located import At, List, Map, Node, Plain, plain
 
 INTERVAL = re.compile(r"(?P<first>[^\s,]*?)\.\.(?P<last>[^\s,]*)\Z")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+CLASS = re.compile(r"<\w+>\Z")
 KINDS = ("value", "switch", "pair", "append")
 Interval = tuple[tuple[int, int], ...]
 """Ranges of places among the releases, ends included."""
@@ -91,14 +92,20 @@ class Released:
         reads = {item.key.value: item.value.read.value for item in self.record.releases}
         return all(reads[here.release] == "parser" for here in self.around(version))
 
-    def span_of(self, has: Callable[[ReleasedAt], bool]) -> tuple[str, str]:
-        """The first and the last release of which something is true; empty for none, and where
-        that is the first or the last that was read."""
-        having = [release for place, release in enumerate(self.releases) if has(self._of(place))]
-        if not having:
-            return "", ""
-        first = "" if having[0] == self.releases[0] else having[0]
-        return first, "" if having[-1] == self.releases[-1] else having[-1]
+    def spans_of(self, has: Callable[[ReleasedAt], bool]) -> list[tuple[str, str]]:
+        """The first and the last release of each run of which something is true; empty where that
+        is the first or the last that was read."""
+        places = [place for place in range(len(self.releases)) if has(self._of(place))]
+        begins = [place for place in places if place - 1 not in places]
+        ends = [place for place in places if place + 1 not in places]
+        newest = len(self.releases) - 1
+        return [
+            (
+                self.releases[first] if first else "",
+                self.releases[last] if last < newest else "",
+            )
+            for first, last in zip(begins, ends, strict=True)
+        ]
 
     def holds(self, interval: Node | None, place: int) -> bool:
         """Whether an interval has a place; None has all."""
@@ -219,7 +226,7 @@ class ReleasedAt:
             type=str(self.value(facts.type) or ""),
             nargs=nargs if isinstance(nargs, str | int) else None,
             choices=tuple(self._each(facts.choices)),
-            default=self.value(facts.default),
+            default=_default(self.value(facts.default)),
             deprecated=_reason(self.value(facts.deprecated), "deprecated"),
             removed=_reason(self.value(facts.removed), "removed"),
             variable=self._variable(facts),
@@ -279,6 +286,11 @@ def _part(node: Node) -> tuple[Node, Node] | None:
     if not isinstance(node, Map) or set(node.entries) != {"is", "in"}:
         return None
     return node.entries["is"].value, node.entries["in"].value
+
+
+def _default(value: Plain) -> Plain:
+    """A default; None for one that no word can say, which stands as the name of its class."""
+    return None if isinstance(value, str) and CLASS.match(value) else value
 
 
 def _reason(value: Plain, word: str) -> str:

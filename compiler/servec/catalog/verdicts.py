@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.version import Version
 
+from servec.catalog.calls import NONE
 from servec.catalog.command_line import (
     HOLE,
     Fault,
@@ -69,24 +70,25 @@ def judge(
     positionals: int = 0,
     at_start: Severity = Severity.WARNING,
     beside: Mapping[str, Plain] | None = None,
+    refused: Mapping[str, str] = NONE,
 ) -> list[Verdict]:
     """Verdicts about the words behind a program. `at_start` is the severity of what the parser
     accepts and the server refuses when it starts; `beside` is what is said in other ways than by
-    flags, as `env.NAME` and keys of a file of options."""
+    flags, as `env.NAME` and keys of a file of options; `refused` are flags that the program refuses
+    though its parser has them, each with the versions that do."""
     syntax = _syntax(serve, released, version, positionals)
     told = [
         list(
             _Judge(
-                words, serve, engine, released, version, here, syntax, at_start, beside
+                words, serve, engine, released, version, here, syntax, at_start, beside, refused
             ).verdicts()
         )
         for here in released.around(version)
     ]
-    agreed = [
-        verdict
-        for verdict in told[0]
-        if all(any(_same(verdict, other) for other in others) for others in told[1:])
-    ]
+    agreed = told[0]
+    for others in told[1:]:
+        pairs = ((one, other) for one in agreed for other in others if _same(one, other))
+        agreed = [min(pair, key=_severity) for pair in pairs]
     return [_softened(verdict, released, version) for verdict in agreed]
 
 
@@ -111,11 +113,17 @@ def _syntax(serve: Serve, released: Released, version: Version | None, positiona
 
 
 def _same(one: Verdict, other: Verdict) -> bool:
-    return (one.code, one.place) == (other.code, other.place)
+    """Whether two releases say the same of a word: deprecated in one may be gone in the next."""
+    is_going = {one.code, other.code} == {codes.DEPRECATED, codes.UNKNOWN_FLAG}
+    return one.place == other.place and (one.code is other.code or is_going)
+
+
+def _severity(verdict: Verdict) -> Severity:
+    return verdict.severity or verdict.code.severity
 
 
 def _softened(verdict: Verdict, released: Released, version: Version | None) -> Verdict:
-    own = verdict.severity or verdict.code.severity
+    own = _severity(verdict)
     if version is None:
         own = Severity.NOTE
     elif not released.covers(version) or not released.was_run(version):
@@ -135,7 +143,9 @@ class _Judge:
         syntax: Syntax,
         at_start: Severity,
         beside: Mapping[str, Plain] | None,
+        refused: Mapping[str, str],
     ) -> None:
+        self.refused = refused
         self.at_start = at_start
         self.syntax = syntax
         self.words = words
@@ -200,16 +210,26 @@ class _Judge:
         if use.abbreviated:
             word = use.word.partition("=")[0]
             yield self.verdict(codes.CUT_SHORT, use.place, word=word, flag=use.spelling)
+        versions = self.refused.get(use.flag.name + ("=" if "=" in use.word else ""), "")
+        if versions and in_range(self.version or NEWEST, versions):
+            yield self.verdict(
+                codes.UNKNOWN_FLAG,
+                use.place,
+                flag=use.flag.name,
+                history=": the program refuses it, though its parser has it",
+                advice="give the value as a bare word, without the flag",
+            )
         if use.flag.removed or use.flag.deprecated:
             told = use.flag.removed or use.flag.deprecated
             advice = told if told not in ("deprecated", "removed") else ""
+            advice = advice or _instead(use.flag.name, self.serve, self.released, self.version)
             if use.flag.removed:
                 yield self.verdict(
                     codes.UNKNOWN_FLAG,
                     use.place,
                     flag=use.flag.name,
                     history=": it was removed",
-                    advice=advice,
+                    advice=advice or "take it out",
                 )
             else:
                 yield self.verdict(codes.DEPRECATED, use.place, flag=use.flag.name, advice=advice)
@@ -310,7 +330,7 @@ class _Judge:
 
 
 def unknown_variable(
-    name: str, prefix: str, engine: str, released: Released, version: Version | None
+    name: str, prefix: str, engine: str, serve: Serve, released: Released, version: Version | None
 ) -> Verdict | None:
     """A verdict about a name in the environment that begins as the engine's own do and that the
     version does not read; None where it reads it, or its names were not read."""
@@ -321,7 +341,8 @@ def unknown_variable(
     history = history_of(released, lambda here: name in here.variables)
     shown = str(version) if version else "of unknown version"
     arguments = {"engine": engine, "version": shown, "name": name, "history": history}
-    advice = {"advice": "take it out" if history else ""}
+    advice = {"advice": _instead(name, serve, released, version) or "take it out"}
+    advice = advice if history else {"advice": ""}
     own = [item.removeprefix(prefix) for item in known if item.startswith(prefix)]
     near = None if history else nearest(name.removeprefix(prefix), own)
     return Verdict(
@@ -331,6 +352,13 @@ def unknown_variable(
         prefix + near if near else None,
         None if version else Severity.NOTE,
     )
+
+
+def _instead(name: str, serve: Serve, released: Released, version: Version | None) -> str:
+    """What to do with a variable or flag of other versions: the flag that took its place, where
+    this version has it; else nothing."""
+    flag = {item.key.value: item.value.value for item in serve.successors}.get(name)
+    return f"use `{flag}`" if flag in released.at(version).flags else ""
 
 
 def _roots(knobs: list[str]) -> set[str]:
@@ -347,12 +375,23 @@ def _has_name(registry: str, name: str) -> Callable[[ReleasedAt], bool]:
 
 def history_of(released: Released, has: Callable[[ReleasedAt], bool]) -> str:
     """When something was there, as the end of a message; empty where it never was."""
-    since, until = released.span_of(has)
+    runs = released.spans_of(has)
+    if len(runs) > 1:
+        return "; it is there " + " and ".join(map(_run, runs))
+    since, until = runs[0] if runs else ("", "")
     if since and until:
         return f"; it was there from {since} to {until}"
     if since:
         return f"; it is there since {since}"
     return f"; it was there until {until}" if until else ""
+
+
+def _run(run: tuple[str, str]) -> str:
+    """One of several runs of releases: `until 0.16.0`, `in 0.9.0`, `since 0.33.0`."""
+    first, last = run
+    if first and last:
+        return f"in {first}" if first == last else f"from {first} to {last}"
+    return f"since {first}" if first else f"until {last}"
 
 
 def _shown(value: str) -> str:

@@ -10,6 +10,7 @@ import click
 
 from servec.api import catalog_of
 from servec.catalog.versions import parse_version
+from servec.diag.suggest import nearest
 from servec.source.files import find_project
 
 if TYPE_CHECKING:
@@ -85,11 +86,22 @@ def show(engine: str, names: tuple[str, ...]) -> int:
     for name in names:
         lines = list(_history(released, name))
         if not lines:
-            click.echo(f"servec: no release of {engine} has `{name}`", err=True)
+            near = nearest(name, _all_names(released))
+            advice = f"; did you mean `{near}`?" if near else ""
+            click.echo(f"servec: no release of {engine} has `{name}`{advice}", err=True)
             code = 1
         else:
             click.echo("\n".join([name, *lines]))
     return code
+
+
+def _all_names(released: Released) -> list[str]:
+    """The flags and variables of any release, the newest release's first."""
+    names: dict[str, None] = {}
+    for release in reversed(released.releases):
+        here = released.of(release)
+        names |= dict.fromkeys([*here.flags, *here.negatives, *sorted(here.variables)])
+    return list(names)
 
 
 def _history(released: Released, name: str) -> Iterator[str]:

@@ -40,6 +40,7 @@ class Flag:
     default: Plain = None
     required: bool = False
     deprecated: bool = False
+    removed: bool = False
 
 
 FIELDS = frozenset(item.name for item in fields(Flag))

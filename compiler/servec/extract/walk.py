@@ -228,7 +228,20 @@ def _flag(
     flag |= {"type": names.of(action.type)} if action.type is not None else {}
     flag |= _default(action.default)
     flag |= {"required": True} if action.required and (strings or action.nargs is None) else {}
-    return flag | ({"deprecated": True} if deprecated else {})
+    flag |= {"deprecated": True} if deprecated else {}
+    return flag | ({"removed": True} if deprecated and _refuses(parser, action) else {})
+
+
+def _refuses(parser: argparse.ArgumentParser, action: argparse.Action) -> bool:
+    """Whether a flag without a value is only there to be refused: asked of the action, since one
+    class of that name raises in a release and warns in the next."""
+    if action.nargs != 0 or type(action).__module__ == "argparse" or not action.option_strings:
+        return False
+    try:
+        action(parser, argparse.Namespace(), [], action.option_strings[0])
+    except (ValueError, argparse.ArgumentError):
+        return True
+    return False
 
 
 def _kind(action: argparse.Action) -> str:

@@ -44,6 +44,11 @@ class Call:
     versions: At[str] | None = key(RULE_RANGE, "versions that are called this way")
     program: tuple[At[str], ...] = key(ListOf(TEXT, 1), "program and first words", required=True)
     model: At[str] | None = key(FLAG, "flag of the model; it is a bare word unless said")
+    refused: tuple[Item[At[str]], ...] = key(
+        MapOf(RULE_RANGE, TEXT),
+        "flags that it refuses though its parser has them, and the versions that do; `--flag=` is "
+        "one with its value tied to it",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,6 +336,9 @@ class Serve:
     )
     renamed: tuple[Rename, ...] = key(
         ListOf(Record(Rename)), "parameters that some versions know under other names"
+    )
+    successors: tuple[Item[At[str]], ...] = key(
+        MapOf(FLAG, TEXT), "variables and flags of older versions -> the flag to use"
     )
     files: tuple[Item[At[str]], ...] = key(
         MapOf(FILE, KNOB), "parameters that name a file of options, and what servec calls the file"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
-from servec.catalog.calls import called
+from servec.catalog.calls import Called, called
 from servec.catalog.catalog import Catalog
 from servec.catalog.engines import Engine
 from servec.catalog.released import Released
@@ -27,7 +27,7 @@ class _Line(NamedTuple):
 
     engine: Engine
     words: tuple[Word, ...]
-    positionals: int
+    call: Called
     image: str
 
 
@@ -75,13 +75,13 @@ class Linter:
                 if call is not None:
                     image = found.image or self._image_among(texts[:start])
                     rest = words[start + call.words :]
-                    yield _Line(known, rest, call.positionals, image)
+                    yield _Line(known, rest, call, image)
                     return
         rest, image = self._in_container(found)
         name = self.catalog.images.engine_of(image) if image else None
         engine = self.catalog.engine(name) if name else None
         if engine is not None and rest and _is_flag(rest[0].text):
-            yield _Line(engine, rest, 1, image)
+            yield _Line(engine, rest, Called(0, 1), image)
 
     def _in_container(self, found: Found) -> tuple[tuple[Word, ...], str]:
         """A container's words without a program, and its image: its own, or those that follow the
@@ -109,7 +109,16 @@ class Linter:
         if version is None and (released.covers(self.version) or not self.is_covered):
             version = self.version
         texts = [word.text for word in line.words]
-        for verdict in judge(texts, engine.serve, engine.name, released, version, line.positionals):
+        call = line.call
+        for verdict in judge(
+            texts,
+            engine.serve,
+            engine.name,
+            released,
+            version,
+            call.positionals,
+            refused=call.refused,
+        ):
             word = line.words[verdict.place] if verdict.place < len(line.words) else None
             findings.put(verdict.at(_span(path, word)))
         self._variables(path, engine, released, version, found, findings)
@@ -125,7 +134,9 @@ class Linter:
     ) -> None:
         for word in found.variables:
             prefix = engine.manifest.env_var_prefix.value
-            verdict = unknown_variable(word.text, prefix, engine.name, released, version)
+            verdict = unknown_variable(
+                word.text, prefix, engine.name, engine.serve, released, version
+            )
             if verdict is not None:
                 findings.put(verdict.at(_span(path, word)))
 

@@ -145,7 +145,12 @@ def _variables(plan: Plan, released: Released, findings: Findings) -> None:
         ]
     for name, span in told:
         verdict = unknown_variable(
-            name, subject.prefix, subject.engine.name, released, subject.version.version
+            name,
+            subject.prefix,
+            subject.engine.name,
+            subject.engine.at(subject.version.version).serve,
+            released,
+            subject.version.version,
         )
         if verdict is not None:
             findings.put(verdict.at(span or subject.model.name.span))
