@@ -9,9 +9,11 @@ import jsonschema_rs
 import pytest
 import servec
 from servec.diag.findings import Findings
+from servec.ir.decl import RdmaSite
+from servec.ir.shape import changed
 from servec.schema import KINDS, schema_of
 from servec.source.files import Files, Folder
-from servec.source.located import plain
+from servec.source.located import At, Span, plain
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.json import JSONSnapshotExtension
 
@@ -80,3 +82,17 @@ def test_schema_and_compiler_refuse_alike(text: str) -> None:
     assert all(
         Path(finding.span.file).name == "a.yaml" for finding in result.findings if finding.span
     )
+
+
+def test_a_declaration_is_frozen_and_whole() -> None:
+    span = Span("a.yaml", 1, 1)
+    found = RdmaSite(span=span, resource=At("rdma/ib", span))
+    assert (found.hcas, found.gid_index) == ((), None)
+    with pytest.raises(AttributeError, match="frozen"):
+        found.gid_index = At(1, span)  # type: ignore[misc]
+    with pytest.raises(TypeError, match="resource"):
+        RdmaSite(span=span)
+    with pytest.raises(TypeError, match="hca"):
+        RdmaSite(span=span, resource=At("rdma/ib", span), hca=())  # type: ignore[call-arg]
+    other = changed(found, hcas=(At("mlx5_0", span),))
+    assert (other.resource, len(other.hcas), found.hcas) == (found.resource, 1, ())

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
-from functools import cache
 from typing import Any
 
 from packaging.version import Version
@@ -25,7 +23,7 @@ from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.diag.render import render_text
 from servec.extract.errors import ExtractionError
-from servec.ir.shape import Choice, ListOf, MapOf, Record, Text, key
+from servec.ir.shape import Choice, ListOf, MapOf, Record, Text, declaration, fields_of, key
 from servec.ir.typed import read_record
 from servec.ir.words import FLAG, RANGE, TEXT, Item
 from servec.source.files import Files
@@ -48,7 +46,7 @@ REQUIREMENT = Text(re.compile(r"[A-Za-z0-9][^\s;@]*\Z"), 'a requirement, as "num
 VARIABLE = Text(re.compile(r"[A-Za-z_]\w*\Z"), "a variable's name")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Requirements:
     """Packages of the environment that the parser runs in."""
 
@@ -57,7 +55,7 @@ class Requirements:
     packages: tuple[At[str], ...] = key(ListOf(REQUIREMENT, 1), "requirements", required=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class StandIns:
     """Modules that need not be installed: they are only imported, or only matter on a GPU."""
 
@@ -69,7 +67,7 @@ class StandIns:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Addition:
     """Arguments that the command adds to what the builder makes, read from a source file."""
 
@@ -78,7 +76,7 @@ class Addition:
     receiver: At[str] = key(WORD, "the variable whose `add_argument` is called", required=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Way:
     """One way to the release's own parser."""
 
@@ -89,7 +87,7 @@ class Way:
     additions: tuple[Addition, ...] = key(ListOf(Record(Addition)), "what the command adds")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class FlagFields:
     """Classes whose fields are flags: `max_len` is `--max-len`, unless its annotation says more."""
 
@@ -102,7 +100,7 @@ class FlagFields:
     hidden: At[str] | None = key(WORD, "the argument that says that the field is no flag")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class TypeName:
     """The name of a type whose function is made by another: what it holds is part of the name."""
 
@@ -114,7 +112,7 @@ class TypeName:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Reading:
     """Where words of a list stand in the sources; all that is named here is joined."""
 
@@ -131,7 +129,7 @@ class Reading:
     but: tuple[At[str], ...] = key(ListOf(TEXT), "words that are none")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class FlagChoices:
     """The choices of a flag, where the parser does not say the same at every start."""
 
@@ -141,7 +139,7 @@ class FlagChoices:
     words: tuple[Reading, ...] = key(ListOf(Record(Reading), 1), "its choices", required=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Quantization:
     """Names of quantization methods, and the class that tells the minimum of each."""
 
@@ -154,7 +152,7 @@ class Quantization:
     method: At[str] = key(WORD, "the classes' method that gives the minimum", required=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Keys:
     """Classes whose fields are the keys of a JSON argument."""
 
@@ -163,7 +161,7 @@ class Keys:
     classes: tuple[At[str], ...] = key(ListOf(WORD, 1), "classes", required=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Recipe:
     """serve.d/<engine>/extract.yaml: how the engine's packages are read."""
 
@@ -246,18 +244,14 @@ def _records(value: Any) -> Iterator[Any]:
     """A record and all records in it."""
     if isinstance(value, Item):
         yield from _records(value.value)
-    elif is_dataclass(value) and not isinstance(value, type):
+    elif names := fields_of(type(value)):
         yield value
-        for name in _fields(type(value)):
-            yield from _records(getattr(value, name))
+        for name in names:
+            if name != "span":
+                yield from _records(getattr(value, name))
     elif isinstance(value, tuple) and not isinstance(value, At | Span):
         for item in value:
             yield from _records(item)
-
-
-@cache
-def _fields(record: type[Any]) -> tuple[str, ...]:
-    return tuple(item.name for item in fields(record) if item.name != "span")
 
 
 def _check_range(versions: At[str] | None, findings: Findings) -> None:

@@ -7,7 +7,6 @@ Every value keeps its place (`At`), so that all later findings can point at it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from servec.ir.shape import (
     Bool,
@@ -19,6 +18,7 @@ from servec.ir.shape import (
     Parameters,
     Record,
     Text,
+    declaration,
     key,
 )
 from servec.ir.words import NAME, PRECISION, TEXT, VERSION, Item
@@ -44,7 +44,7 @@ INSIDE = Text(re.compile(r"(?!/)(?!(.*/)?\.\.(/|\Z))[^\x00]+\Z"), "a path inside
 # --- specs ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Topology:
     """How one replica is spread over GPUs, in servec's own words."""
 
@@ -59,7 +59,7 @@ class Topology:
     replicas: At[int] | None = key(GPUS, "equal servers, each with GPUs of its own")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Workload:
     """What the server is expected to carry; recorded in the plan."""
 
@@ -69,7 +69,7 @@ class Workload:
     concurrency: At[int] | None = key(Int(1), "requests at one time")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Speculative:
     """Speculative decoding: a cheap draft that the model checks."""
 
@@ -84,7 +84,7 @@ class Speculative:
     draft_tp: At[int] | None = key(Int(1), "GPUs of the draft")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Adapter:
     """A LoRA adapter that is served beside the model."""
 
@@ -94,7 +94,7 @@ class Adapter:
     rank: At[int] | None = key(Int(1), "the adapter's rank")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Model:
     """One entry of `models:`. `said` has the place of each key that stands there; `holes` are the
     keys that were given and could not be used, of which findings have told: None is all of them."""
@@ -144,7 +144,7 @@ class Model:
         return self.holes is None or key in self.holes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Requires:
     """What a task needs from the server, in no engine's words."""
 
@@ -153,7 +153,7 @@ class Requires:
     min_top_logprobs: At[int] | None = key(Int(1), "alternatives with a log-probability a token")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Task:
     """One entry of `tasks:`: an eval that will be run against a model."""
 
@@ -163,7 +163,7 @@ class Task:
     requires: Requires | None = key(Record(Requires), "what it needs from the server")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Matrix:
     """One entry of `matrix:`: one plan for each combination."""
 
@@ -177,7 +177,7 @@ class Matrix:
     type: tuple[At[str], ...] = key(ListOf(SPEC_TYPE, 1), "model types")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Spec:
     """A file of `specs/`."""
 
@@ -194,7 +194,7 @@ DATA_FOLDERS = ("recipes", "serve.d", "catalogs", "templates")
 # --- the project ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class EngineSite:
     """What this site says about one engine."""
 
@@ -203,7 +203,7 @@ class EngineSite:
     disabled: At[bool] | None = key(Bool(), "nothing may be planned with it")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class SystemdSite:
     """Where systemd units find what they start."""
 
@@ -214,7 +214,7 @@ class SystemdSite:
     api_key: At[str] | None = key(ABSOLUTE, "file of the API key, given as a credential")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class NodeSite:
     """A host that serves: how other nodes reach it, and what it has."""
 
@@ -230,7 +230,7 @@ class NodeSite:
     nvlink_domain: At[str] | None = key(TEXT, "the NVLink domain that it shares with other nodes")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class RdmaSite:
     """What gives a pod RDMA."""
 
@@ -240,7 +240,7 @@ class RdmaSite:
     gid_index: At[int] | None = key(Int(0, 255), "RoCE GID index of every node")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class ApiKeySite:
     """The Secret that has the API key."""
 
@@ -249,7 +249,7 @@ class ApiKeySite:
     key: At[str] = key(SECRET_KEY, "the key in it", required=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class KubernetesSite:
     """What the cluster gives."""
 
@@ -263,7 +263,7 @@ class KubernetesSite:
     rdma: RdmaSite | None = key(Record(RdmaSite), "RDMA for replicas over several nodes")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Project:
     """servec.yaml."""
 
@@ -285,7 +285,7 @@ class Project:
     fabric: At[str] | None = key(TEXT, "the fabric that replicas over several nodes use")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Set:
     """One `--set MODEL.KNOB=VALUE` of the command line."""
 
@@ -294,7 +294,7 @@ class Set:
     value: Node
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Sources:
     """All that a project declares, files in the order of their paths. `configs` are the model
     configurations that specs name, by path. Engines and facts are asked of the catalogue."""

@@ -5,8 +5,6 @@ As in `ir/decl.py`, each class is one mapping of a file and each field a key of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from servec.ir.shape import (
     Anything,
     Bool,
@@ -18,6 +16,7 @@ from servec.ir.shape import (
     OrNull,
     Parameters,
     Record,
+    declaration,
     key,
     rest,
 )
@@ -30,7 +29,7 @@ ByEngine = tuple[Item[Map], ...]
 ByPrecision = tuple[Item[ByEngine], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class NamedArchitecture:
     """An architecture that belongs to the family only where the checkpoint's name says so."""
 
@@ -39,7 +38,7 @@ class NamedArchitecture:
     name: At[str] = key(TEXT, "a part of the checkpoint's name", required=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class KnownIssue:
     """What is known to go wrong, and when: with any engine, or with one in some versions."""
 
@@ -51,7 +50,7 @@ class KnownIssue:
     parameters: Map | None = key(Parameters(), "only while these parameters have these values")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Recipe:
     """One entry of recipes/<family>.yaml: two layers, kept apart, nothing inherited."""
 
@@ -75,7 +74,7 @@ class Recipe:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class RecipeFile:
     """A file of `recipes/`: one family."""
 
@@ -94,7 +93,7 @@ class RecipeFile:
 SOURCE = Anything()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Accelerator:
     """A GPU as it is planned with; memory in the driver's MiB where that is known."""
 
@@ -114,7 +113,7 @@ class Accelerator:
     date: At[str] | None = key(TEXT, "when they were read")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Instance:
     """A machine that can be rented: how many of which accelerator."""
 
@@ -131,7 +130,7 @@ class Instance:
     source: Node | None = key(SOURCE, "where the facts are from")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class MachineImage:
     """What a rented machine is started from: the driver is of the image, not of the machine."""
 
@@ -144,7 +143,7 @@ class MachineImage:
     source: Node | None = key(SOURCE, "where the facts are from")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Image:
     """A published container image and what is inside."""
 
@@ -161,7 +160,7 @@ class Image:
     source: Node | None = key(SOURCE, "where the facts are from")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class ModelFacts:
     """An entry of catalogs/models/: keys of a config.json, read where a fact is asked for."""
 
@@ -169,7 +168,7 @@ class ModelFacts:
     facts: tuple[Item[Node], ...] = rest(OrNull(Anything()), "a key of config.json")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Accelerators:
     """catalogs/accelerators.yaml."""
 
@@ -178,7 +177,7 @@ class Accelerators:
     entries: tuple[Item[Accelerator], ...] = rest(Record(Accelerator), "an accelerator, by key")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Instances:
     """catalogs/instances.yaml."""
 
@@ -187,7 +186,7 @@ class Instances:
     entries: tuple[Item[Instance], ...] = rest(Record(Instance), "an instance type")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class MachineImages:
     """catalogs/machine_images.yaml."""
 
@@ -196,7 +195,7 @@ class MachineImages:
     entries: tuple[Item[MachineImage], ...] = rest(Record(MachineImage), "a machine image")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Images:
     """catalogs/images.yaml."""
 

@@ -7,9 +7,20 @@ something is compiled; what answers from the contract alone pays for no more.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
-from servec.ir.shape import Bool, Choice, Int, Later, ListOf, MapOf, Record, Text, key, rest
+from servec.ir.shape import (
+    Bool,
+    Choice,
+    Int,
+    Later,
+    ListOf,
+    MapOf,
+    Record,
+    Text,
+    declaration,
+    key,
+    rest,
+)
 from servec.ir.words import ENGINE, TEXT, Item
 from servec.source.located import At, Map, Span
 
@@ -20,7 +31,7 @@ VARIABLE = Text(re.compile(r"[A-Z][A-Z0-9_]*\Z"), "a variable's name in capitals
 PREFIX = Text(re.compile(r"[A-Z][A-Z0-9_]*_\Z"), "a prefix in capitals that ends with `_`")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Adds:
     """What a version added."""
 
@@ -28,7 +39,7 @@ class Adds:
     supported_algorithms: tuple[At[str], ...] = key(ListOf(TEXT), "methods it added")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class VersionFeature:
     """A gate: what is there from a version on."""
 
@@ -37,7 +48,7 @@ class VersionFeature:
     adds: Adds = key(Record(Adds), "what it added", required=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class CapabilityKey:
     """How a value that the tool computes reaches the engine's environment."""
 
@@ -49,7 +60,7 @@ class CapabilityKey:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Feature:
     """A toggle of one engine alone."""
 
@@ -60,7 +71,7 @@ class Feature:
     default: At[str] | None = key(TEXT, "what holds where nothing is said")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class MetricsEndpoint:
     """Where metrics are read."""
 
@@ -71,7 +82,7 @@ class MetricsEndpoint:
     switch: At[str] | None = key(KNOB, "the parameter that has to be on for it")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Manifest:
     """serve.d/<engine>/manifest.yaml: the plugin contract, and under `serve:` how to call it."""
 
@@ -108,7 +119,7 @@ class Manifest:
     serve: Map | None = key(Later("servec.ir.serve", "Serve"), "how servec calls it")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Aliases:
     """serve.d/aliases.yaml: other names of engines."""
 

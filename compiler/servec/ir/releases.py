@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from servec.ir.shape import Anything, Bool, Choice, MapOf, OrNull, Record, key
+from servec.ir.shape import Anything, Bool, Choice, MapOf, OrNull, Record, declaration, key
 from servec.ir.words import ENGINE, FLAG, TEXT, Item
 from servec.source.located import At, Node, Span
 
@@ -12,7 +10,7 @@ VARYING = Anything()
 """One value, or a list of `{is: value, in: releases}`; the members of a list, each plain or so."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Release:
     """A released package and how it was read."""
 
@@ -25,7 +23,7 @@ class Release:
     source: At[str] | None = key(TEXT, "what was read, where it is no package")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class FlagFacts:
     """A flag over all releases."""
 
@@ -46,7 +44,7 @@ class FlagFacts:
     suggested: Node | None = key(VARYING, "values that its help names")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class EngineCatalogue:
     """catalogs/engines/<engine>.yaml: what released packages accept."""
 

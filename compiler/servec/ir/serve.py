@@ -7,7 +7,6 @@ engine's version holds, and an unknown version takes the first.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from servec.ir.manifest import KNOB, PREFIX, VARIABLE
 from servec.ir.serve_start import FILE, ApiKey, Devices, KvEvents, Roles, Way
@@ -21,6 +20,7 @@ from servec.ir.shape import (
     Parameters,
     Record,
     Text,
+    declaration,
     key,
 )
 from servec.ir.words import FLAG, RULE_RANGE, TEXT, VERSION, Item
@@ -36,7 +36,7 @@ SPECULATIVE_WORDS = (
 TOPOLOGY_KEYS = ("tp", "pp", "dp", "ep", "cp", "dcp", "enable_dp_attention")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Call:
     """How the program of some versions is called."""
 
@@ -51,7 +51,7 @@ class Call:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class OwnFlags:
     """The flags that servec gives a value itself."""
 
@@ -65,7 +65,7 @@ class OwnFlags:
     threads: At[str] | None = key(FLAG, "CPU threads; the engine's own number unless said")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Health:
     """How to ask whether the server is ready."""
 
@@ -74,7 +74,7 @@ class Health:
     timeout_seconds: At[int] | None = key(Int(1), "what an answer may take; 1 unless said")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Environment:
     """A container that is told everything by variables: prefix and parameter in capitals."""
 
@@ -87,7 +87,7 @@ class Environment:
     health: Health | None = key(Record(Health), "readiness; the engine's unless said")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class TopologyFlag:
     """One flag of the topology; it appears where the value is above 1."""
 
@@ -103,7 +103,7 @@ class TopologyFlag:
     versions: At[str] | None = key(RULE_RANGE, "versions that have it")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class TopologyRules:
     """How the engine spells and counts the topology."""
 
@@ -133,7 +133,7 @@ class TopologyRules:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Negatives:
     """Which switches have a negative form."""
 
@@ -144,7 +144,7 @@ class Negatives:
     all_but: tuple[At[str], ...] = key(ListOf(KNOB), "or the few that have none")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Level:
     """A short word with a number, `-O3`, that the parser takes for a flag, or for a key of one."""
 
@@ -155,7 +155,7 @@ class Level:
     key: At[str] | None = key(KNOB, "the key of the flag's JSON value that it becomes")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class SyntaxRules:
     """What the engine's parser takes beside exact flags."""
 
@@ -167,7 +167,7 @@ class SyntaxRules:
     levels: tuple[Level, ...] = key(ListOf(Record(Level)), "short words with a number")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Registry:
     """A parameter whose values are names that the release registers."""
 
@@ -177,7 +177,7 @@ class Registry:
     open: At[bool] | None = key(Bool(), "plugins register more: another name is a warning")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Contradiction:
     """Parameters that exclude one another. In `when`, `"*"` is any value, null is none, and a
     list is any of its values; with `less`, the first parameter is smaller than the second too.
@@ -194,7 +194,7 @@ class Contradiction:
     advice: At[str] = key(TEXT, "what to do", required=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Rename:
     """A parameter that some versions know under other names, with the same meaning."""
 
@@ -205,7 +205,7 @@ class Rename:
     become: Map = key(Parameters(), "what it becomes; null takes the value as it is", required=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Lists:
     """How a list is written where it is not one flag and several words."""
 
@@ -214,7 +214,7 @@ class Lists:
     json: tuple[At[str], ...] = key(ListOf(KNOB), "one word of JSON")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class RequirementRule:
     """What a requirement turns in some versions; a rule without `knob` needs nothing turned."""
 
@@ -227,7 +227,7 @@ class RequirementRule:
     unlimited: At[int] | None = key(Int(-1), "the value that stands for no limit")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class DeterministicSetting:
     """One parameter of `deterministic: true`."""
 
@@ -237,7 +237,7 @@ class DeterministicSetting:
     unless_set: At[bool] | None = key(Bool(), "only where nothing else sets it")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Deterministic:
     """What `deterministic: true` is for this engine."""
 
@@ -248,7 +248,7 @@ class Deterministic:
     env: tuple[Item[At[str]], ...] = key(MapOf(TEXT), "environment that nothing may undo")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Secrets:
     """What must never stand in a source or an artifact."""
 
@@ -257,7 +257,7 @@ class Secrets:
     env: tuple[At[str], ...] = key(ListOf(TEXT), "environment names")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class SpeculativeRules:
     """How speculative decoding is said to the engine (`strategy/speculative.py`)."""
 
@@ -286,7 +286,7 @@ class SpeculativeRules:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class AdapterRules:
     """How LoRA adapters are said to the engine."""
 
@@ -301,7 +301,7 @@ class AdapterRules:
     demands: Map | None = key(Parameters(), "what the engine wants said beside them")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Serve:
     """How servec calls the engine: what a compiler needs beyond the plugin contract."""
 

@@ -6,17 +6,16 @@ Parts of `serve:` of a manifest, as `ir/serve.py` has the whole.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from servec.ir.manifest import KNOB, VARIABLE
-from servec.ir.shape import Bool, Choice, ListOf, MapOf, Parameters, Record, Text, key
+from servec.ir.shape import Bool, Choice, ListOf, MapOf, Parameters, Record, Text, declaration, key
 from servec.ir.words import FLAG, NAME, RULE_RANGE, TEXT, Item
 from servec.source.located import At, Map, Span
 
 FILE = Text(re.compile(r"[a-z0-9][a-z0-9._-]*\Z"), "a file's name")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class KeyFile:
     """A file of the server's options that holds its API key, so that no command line does."""
 
@@ -26,7 +25,7 @@ class KeyFile:
     key: At[str] = key(TEXT, "the key's name in the file", required=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class ApiKey:
     """How the server is given its API key: by a variable, or in a file."""
 
@@ -36,7 +35,7 @@ class ApiKey:
     file: KeyFile | None = key(Record(KeyFile), "or the file")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class KvEvents:
     """How the server is told to publish what its KV cache holds; `{port}` is the listener's."""
 
@@ -46,7 +45,7 @@ class KvEvents:
     value: Map = key(Parameters(), "its JSON value", required=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class NodeFlag:
     """A flag of a replica over several nodes. Its value may hold `{rank}`, `{nodes}`, `{leader}`
     (address and port), `{leader_address}`, `{leader_port}`, `{node_address}`, `{gpus_per_node}`."""
@@ -57,7 +56,7 @@ class NodeFlag:
     who: At[str] | None = key(Choice(("leader", "workers")), "who has it; every node unless said")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class NodeProcess:
     """A process of a node beside the server, or in its place. Of `words`, a group whose value is
     not known is left out whole."""
@@ -71,7 +70,7 @@ class NodeProcess:
     shares: At[str] | None = key(TEXT, "a folder that it and the server both write to")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Way:
     """A way of serving one replica over several nodes (`strategy/nodes.py`)."""
 
@@ -90,7 +89,7 @@ class Way:
     leader_env: tuple[Item[At[str]], ...] = key(MapOf(TEXT, VARIABLE), "and of the leader alone")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Devices:
     """What is to know of the devices that a server computes on."""
 
@@ -100,7 +99,7 @@ class Devices:
     shows: At[str] | None = key(TEXT, "an extended regular expression of a line that is a device")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Roles:
     """How the server is told which part of a request it does, and hands over its KV cache."""
 

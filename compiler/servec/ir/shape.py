@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, TypeAlias
+from dataclasses import MISSING, dataclass, field
+from typing import Any, TypeAlias, TypeVar, dataclass_transform
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,17 +142,91 @@ class Key:
     rest: bool
 
 
+class Declared:
+    """What a class says of one of its keys; `default` is absent where the key must be there."""
+
+    __slots__ = ("default", "doc", "name", "rest", "shape")
+
+    def __init__(self, shape: Shape, doc: str, name: str, default: Any, rest: bool) -> None:
+        self.shape = shape
+        self.doc = doc
+        self.name = name
+        self.default = default
+        self.rest = rest
+
+
 def key(shape: Shape, doc: str, *, required: bool = False, name: str = "") -> Any:
     """Declare a record's field as a key of the file; `name` is the key if it is no identifier."""
-    metadata = {"shape": shape, "doc": doc, "name": name, "rest": False}
     empty: Any = () if isinstance(shape, ListOf | MapOf) else None
-    default: Any = MISSING if required else empty
-    return field(default=default, metadata=metadata)
+    return Declared(shape, doc, name, MISSING if required else empty, False)
 
 
 def rest(shape: Shape, doc: str) -> Any:
     """Declare the field that takes every key that no other field names."""
-    return field(default=(), metadata={"shape": shape, "doc": doc, "name": "", "rest": True})
+    return Declared(shape, doc, "", (), True)
+
+
+R = TypeVar("R")
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+def declaration(cls: type[R]) -> type[R]:
+    """A record of declarations: frozen, with slots, made by the names of its fields; equal to
+    itself alone. It is what a frozen dataclass is, less what takes dataclasses long to make."""
+    space = dict(vars(cls))
+    own = {name: space.pop(name, None) for name in space.get("__annotations__", {})}
+    for name in ("__dict__", "__weakref__"):
+        space.pop(name, None)
+    defaults = {
+        name: item.default if isinstance(item, Declared) else MISSING for name, item in own.items()
+    }
+    space |= {
+        "__slots__": tuple(own),
+        "__declared__": own,
+        "__init__": _initializer(cls.__name__, defaults),
+        "__setattr__": _frozen,
+        "__delattr__": _frozen,
+        "__repr__": _shown,
+    }
+    made: Any = type(cls)
+    found: type[R] = made(cls.__name__, cls.__bases__, space)
+    return found
+
+
+def _initializer(name: str, defaults: dict[str, Any]) -> Any:
+    lacking = {own for own, default in defaults.items() if default is MISSING}
+
+    def init(self: Any, **values: Any) -> None:
+        if not lacking <= values.keys() <= defaults.keys():
+            odd = lacking - values.keys() or values.keys() - defaults.keys()
+            raise TypeError(f"{name}: {', '.join(sorted(odd))}")
+        for own, value in (defaults | values).items():
+            _set(self, own, value)
+
+    return init
+
+
+_set = object.__setattr__
+
+
+def _frozen(self: Any, name: str, *_: Any) -> None:
+    raise AttributeError(f"{type(self).__name__} is frozen: {name}")
+
+
+def _shown(self: Any) -> str:
+    pairs = ", ".join(f"{name}={getattr(self, name)!r}" for name in fields_of(type(self)))
+    return f"{type(self).__name__}({pairs})"
+
+
+def fields_of(record: type[Any]) -> tuple[str, ...]:
+    """The names of a declaration's fields, in the order of the class; none of another class."""
+    return tuple(getattr(record, "__declared__", ()))
+
+
+def changed(record: R, **values: Any) -> R:
+    """A declaration with other values in some of its fields."""
+    own = {name: getattr(record, name) for name in fields_of(type(record))}
+    return type(record)(**(own | values))
 
 
 _KEYS: dict[type[Any], dict[str, Key]] = {}
@@ -167,17 +241,11 @@ def keys_of(record: type[Any]) -> dict[str, Key]:
 
 def _read_keys(record: type[Any]) -> dict[str, Key]:
     found = {}
-    for item in fields(record):
-        if "shape" in item.metadata:
-            name = item.metadata["name"] or item.name
-            found[name] = Key(
-                name,
-                item.name,
-                item.metadata["shape"],
-                item.default is MISSING,
-                item.metadata["doc"],
-                item.metadata["rest"],
-            )
+    for name, item in record.__declared__.items():
+        if isinstance(item, Declared):
+            own = item.name or name
+            required = item.default is MISSING
+            found[own] = Key(own, name, item.shape, required, item.doc, item.rest)
     return found
 
 

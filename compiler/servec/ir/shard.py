@@ -21,6 +21,7 @@ from servec.ir.shape import (
     Parameters,
     Record,
     Text,
+    declaration,
     key,
 )
 from servec.ir.words import Item
@@ -30,7 +31,7 @@ ANY = Text()
 PORT = Int(0, 65535)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class ShardAdapter:
     """A LoRA adapter that is served beside the model."""
 
@@ -40,7 +41,7 @@ class ShardAdapter:
     rank: At[int] | None = key(OrNull(Int(1)), "its rank, where that is known")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Profile:
     """How a model is served, whatever the nodes."""
 
@@ -61,7 +62,7 @@ class Profile:
     launch_mode: At[str] | None = key(OrNull(ANY), "the way over several nodes; by the version")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class ShardFacts:
     """One shard: its rank, its GPUs, its network."""
 
@@ -87,7 +88,7 @@ class ShardFacts:
     profile_fingerprint: At[str] | None = key(OrNull(ANY), "carried")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Gpu:
     """A GPU of the node, as its agent reads it."""
 
@@ -99,7 +100,7 @@ class Gpu:
     uuid: At[str] | None = key(OrNull(ANY), "its UUID")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class NodeFacts:
     """What is known of the node."""
 
@@ -107,7 +108,7 @@ class NodeFacts:
     hca_fabric: tuple[Item[At[str]], ...] = key(MapOf(ANY), "the fabric of each RDMA adapter")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Constraints:
     """What holds instead of the catalogue."""
 
@@ -117,7 +118,7 @@ class Constraints:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declaration
 class Request:
     """The input of `servec launch`."""
 

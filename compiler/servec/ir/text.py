@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 
 from servec.ir.artifact import Artifact
 from servec.ir.launch import Launch
@@ -18,6 +17,7 @@ from servec.ir.placement import Placed
 from servec.ir.plan import Draft, Plan
 from servec.ir.program import Program, Subject
 from servec.ir.setting import Judged, Outcome, Setting
+from servec.ir.shape import fields_of
 from servec.source.located import At, List, Map, Node, Plain, plain
 
 RANK_WIDTH, PLACE_COLUMN = 16, 44
@@ -95,13 +95,11 @@ def _node(node: Node, indent: str) -> Iterator[str]:
 def _record(record: object, indent: str) -> Iterator[str]:
     """A declaration: its class, and every field that was said."""
     yield f"{indent}{type(record).__name__}"
-    if not is_dataclass(record):
-        return
-    for item in fields(record):
-        value = getattr(record, item.name)
-        if item.name in ("span", "name", "configs") or value in (None, ()):
+    for name in fields_of(type(record)):
+        value = getattr(record, name)
+        if name in ("span", "name", "configs") or value in (None, ()):
             continue
-        yield from _field(item.name, value, indent + "  ")
+        yield from _field(name, value, indent + "  ")
 
 
 def _field(name: str, value: object, indent: str) -> Iterator[str]:

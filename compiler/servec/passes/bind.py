@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import product
 
 from servec.catalog.catalog import Catalog
@@ -18,6 +17,7 @@ from servec.diag.findings import Findings
 from servec.diag.suggest import nearest
 from servec.ir import decl
 from servec.ir.program import Demand, Program, Server
+from servec.ir.shape import changed
 from servec.passes.bind_subject import Binder
 from servec.source.located import At, Span
 
@@ -215,7 +215,7 @@ def _variants(
         found[name] = choice
         chosen = {axis: value for (axis, _), value in zip(named, choice, strict=True)}
         said = model.said | {axis: value.span for axis, value in chosen.items()}
-        variants.append((replace(model, **chosen, said=said), name))
+        variants.append((changed(model, **chosen, said=said), name))
     return variants
 
 
