@@ -4,7 +4,7 @@ Run by `observe.py` as a program of its own, in the environment that was made fo
 imports nothing of servec. The request is JSON on the standard input, the answer JSON on the
 standard output; whatever the release prints goes to the standard error.
 
-    {"root": ".../sources", "builders": ["pkg.args:make"], "parsers": ["argparse:ArgumentParser"]}
+    {"root": ".../sources", "builder": "pkg.args:make", "parser": "argparse:ArgumentParser", ...}
     {"flags": [{"dest": "port", "flags": ["--port"], "kind": "value", "type": "int"}], ...}
 """
 
@@ -37,16 +37,10 @@ POSITIONAL = "<positional>"
 FILE_BYTES = 256 << 20
 """The longest file that a parser may write, its output included."""
 KINDS = {
-    "_StoreAction": "value",
-    "_StoreTrueAction": "store_true",
-    "_StoreFalseAction": "store_false",
-    "_StoreConstAction": "store_const",
-    "_AppendAction": "append",
-    "_AppendConstAction": "append_const",
-    "_ExtendAction": "extend",
-    "_CountAction": "count",
-    "_VersionAction": "version",
-}
+    "_StoreAction": "value", "_StoreTrueAction": "store_true", "_StoreFalseAction": "store_false",
+    "_StoreConstAction": "store_const", "_AppendAction": "append", "_ExtendAction": "extend",
+    "_AppendConstAction": "append_const", "_CountAction": "count", "_VersionAction": "version",
+}  # fmt: skip
 DEPRECATED = re.compile(
     r"\W*(?:(?:--[\w-]+|this (?:option|flag|argument|parameter)) is )?deprecated\b"
     r"|[^\0]*?\n\s*\W?(?-i:Deprecated|DEPRECATED)\b",
