@@ -26,7 +26,7 @@ def test_the_record_is_of_this_catalogue(engine: str) -> None:
     heads = {item.key.value: item.value.sha256 for item in released.record.releases}
     for version, found in ENGINES[engine]["releases"].items():
         head = heads[version]
-        assert head is not None
+        assert head is not None, version
         assert head.value == found["sha256"], version
 
 

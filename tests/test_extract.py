@@ -337,13 +337,13 @@ import os, zipfile
 from pathlib import Path
 from packaging.version import Version
 from servec.extract.package import package_of
-read, seen = zipfile.ZipFile.read, []
-def dying(self, item):
+read, seen = zipfile.ZipFile.open, []
+def dying(self, item, *more):
     seen.append(item)
     if len(seen) == 4:
         os.kill(os.getpid(), {int(signal.SIGKILL)})
-    return read(self, item)
-zipfile.ZipFile.read = dying
+    return read(self, item, *more)
+zipfile.ZipFile.open = dying
 package_of("tiny-engine", Version("1.0"), Path({str(bench.cache)!r}), Path({str(wheel)!r}))
 """
     done = subprocess.run([sys.executable, "-c", script], check=False)
@@ -363,7 +363,7 @@ def test_an_environment_is_made_once_and_never_half(
 ) -> None:
     bench.wheel({"tiny/envs.py": "PORT = 7\n"})
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    with pytest.raises(ExtractionError, match=r"tiny-engine==1\.0 could not be installed: \w"):
+    with pytest.raises(ExtractionError, match=r"installed: .* of tiny-engine==1\.0 for"):
         environment_of(["tiny-engine==1.0"], bench.cache)
     assert bench.left() == ["environments"], "nothing is left of it"
     monkeypatch.setenv("PIP_FIND_LINKS", str(bench.folder))

@@ -12,6 +12,8 @@ import sys
 import time
 from datetime import date
 
+from servec.extract.errors import ExtractionError
+
 from tests.conformance.compare import Compared, compare
 from tests.conformance.record import write
 from tests.conformance.releases import RELEASES
@@ -25,7 +27,12 @@ def main(arguments: list[str]) -> int:
         for version in versions:
             if asked == [engine, version][: len(asked)]:
                 started = time.monotonic()
-                found = results.setdefault(engine, {})[version] = compare(engine, version)
+                try:
+                    found = compare(engine, version)
+                except ExtractionError as error:
+                    print(f"{engine} {version} could not be asked: {error}", file=sys.stderr)
+                    return 1
+                results.setdefault(engine, {})[version] = found
                 show(engine, version, found, time.monotonic() - started, verbose)
     if not results:
         print(__doc__, file=sys.stderr)

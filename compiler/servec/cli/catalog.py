@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from servec.api import catalog_of
 from servec.catalog.versions import parse_version
+from servec.cli.session import Session
+from servec.diag import codes
 from servec.diag.suggest import nearest
-from servec.source.files import find_project
+from servec.source.files import Files, Folder
 
 if TYPE_CHECKING:
     from servec.catalog.released import Released, ReleasedAt
@@ -34,38 +36,75 @@ def extract(engine: str, versions: tuple[str, ...], wheel: Path | None, again: b
     The package is fetched as `pip` is set up to, its own parser is run in an environment of its
     own, and both are kept in a cache folder ($SERVEC_CACHE, else ~/.cache/servec).
     """
+    if wheel is not None and len(versions) > 1:
+        raise click.BadParameter("a wheel is of one version; give that alone", param_hint="--wheel")
+    session = Session(".", (), False, "text")
+    if session.root is not None and session.files is not None:
+        observed = _observed(engine, versions, wheel, again, session)
+        if observed:
+            _join(engine, observed, session.root, session)
+    return session.close()
+
+
+def _observed(
+    engine: str, versions: tuple[str, ...], wheel: Path | None, again: bool, session: Session
+) -> list[dict[str, Any]]:
+    """What releases accept, as `merge` takes it; none, with a finding, where one is not read."""
+    from servec.extract.errors import ExtractionError
+    from servec.extract.observation import to_plain
+    from servec.extract.observe import observe
+    from servec.extract.recipe import recipe_of
+
+    observed = []
+    for version in versions:
+        try:
+            recipe = recipe_of(engine, session.files)
+            session.say(f"reading {engine} {version}")
+            found = observe(engine, version, recipe=recipe, wheel=wheel, again=again)
+        except ExtractionError as error:
+            _unread(f"{engine} {version}", error, session)
+            return []
+        if found.reason:
+            session.say(f"its parser gave no answer, so its sources were read: {found.reason}")
+        observed.append(to_plain(found))
+    return observed
+
+
+def _join(engine: str, observed: list[dict[str, Any]], project: Path, session: Session) -> None:
+    """Merge releases into the project's catalogue as it is now: others may have written it while
+    these were read. One that has mistakes is left as it is."""
+    from servec.catalog.catalog import Catalog
     from servec.extract.apart import observations
     from servec.extract.errors import ExtractionError
     from servec.extract.folders import write_whole
     from servec.extract.merge import merge
-    from servec.extract.observation import to_plain
-    from servec.extract.observe import observe
 
-    project = find_project(Path())
-    if project is None:
-        click.echo(
-            "servec: there is no servec.yaml here or above; run `catalog` in a project", err=True
-        )
-        return 1
-    known = catalog_of(".").released(engine)
-    observed = observations(known) if known is not None else []
-    for version in versions:
-        click.echo(f"servec: reading {engine} {version}", err=True)
-        try:
-            found = observe(engine, version, wheel=wheel, again=again)
-        except ExtractionError as error:
-            click.echo(f"servec: {error}", err=True)
-            return 1
-        observed.append(to_plain(found))
     target = project / "catalogs" / "engines" / f"{engine}.yaml"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(target, merge(observed))
-    click.echo(f"servec: {target.relative_to(project)} has {len({*_names(observed)})} releases")
-    return 0
+    items = list(observed)
+
+    def merged() -> str:
+        session.files = Files(Folder(project), session.findings)
+        known = Catalog(session.files, session.findings).released(engine)
+        if known is not None:
+            known.check()
+            items[:0] = observations(known)
+        if session.findings.errors:
+            raise ExtractionError("it has mistakes")
+        return merge(items)
+
+    try:
+        write_whole(target, merged)
+    except ExtractionError as error:
+        _unread(engine, error, session)
+    else:
+        releases = {item["version"] for item in items}
+        session.say(f"{target.relative_to(project)} has {len(releases)} releases")
 
 
-def _names(observed: list[dict[str, object]]) -> Iterator[object]:
-    return (item["version"] for item in observed)
+def _unread(what: str, error: Exception, session: Session) -> None:
+    """Tell why a release did not get into the catalogue, if a mistake in a file does not."""
+    if not session.findings.errors:
+        session.findings.add(codes.UNREAD_RELEASE, None, what=what, problem=str(error))
 
 
 @command.command("show", context_settings={"ignore_unknown_options": True})

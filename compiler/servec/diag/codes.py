@@ -374,6 +374,10 @@ NO_SPEC_FOLDER = Code(
     "SV0905", ERROR, "folder of specs is missing", "there is no folder `{folder}` in the project",
     "make it, or name the right one in servec.yaml under `specs:`",
 )
+UNREAD_RELEASE = Code(
+    "SV0906", ERROR, "release was not read", "{what} was not read into the catalogue: {problem}",
+    "what was read before is kept: run it again when that is mended",
+)
 
 # --- 10: shards and many nodes -------------------------------------------------------------------
 NO_MODEL_PATH = Code(

@@ -12,11 +12,9 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
+from servec.extract import pip
 from servec.extract.errors import ExtractionError
 from servec.extract.folders import made_once
-from servec.extract.package import pip_says
-
-INSTALL_SECONDS = 3600
 
 
 def environment_of(requirements: Sequence[str], cache: Path) -> Path:
@@ -24,35 +22,23 @@ def environment_of(requirements: Sequence[str], cache: Path) -> Path:
     wanted = sorted(set(requirements))
     text = "\n".join([sys.version, sys.platform, *wanted])
     target = cache / "environments" / sha256(text.encode()).hexdigest()[:16]
-    made_once(target, lambda aside: _make(aside, wanted))
+    made_once(target, lambda aside: _make(aside, wanted), lambda at: _python(at).exists())
     return _python(target)
 
 
 def _python(folder: Path) -> Path:
+    """The interpreter; a link that leads nowhere once the Python that made it is gone."""
     return folder / "bin" / "python"
 
 
 def _make(folder: Path, requirements: list[str]) -> None:
     command = [sys.executable, "-m", "venv", "--without-pip", str(folder)]
-    _run(command, "an environment could not be made")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip().rpartition("\n")[2]
+        raise ExtractionError(f"an environment could not be made: {said}")
     (folder / "requirements.txt").write_text("\n".join(requirements) + "\n", encoding="utf-8")
     if requirements:
-        command = [sys.executable, "-m", "pip", "--python", str(_python(folder)), "install"]
-        command += ["--quiet", "--no-input", "--disable-pip-version-check", *requirements]
-        _run(command, f"{', '.join(requirements)} could not be installed")
-
-
-def _run(command: list[str], problem: str) -> None:
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=INSTALL_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise ExtractionError(f"{problem} in an hour") from error
-    if done.returncode != 0:
-        raise ExtractionError(f"{problem}: {pip_says(done.stderr)}")
+        install = ["--python", str(_python(folder)), "install", "--only-binary", ":all:"]
+        problem = "the packages that the parser imports could not be installed"
+        pip.run([*install, *pip.QUIET, *requirements], problem, folder)

@@ -40,8 +40,8 @@ def observe(
     today: date | None = None,
     limits: Limits | None = None,
 ) -> Observation:
-    """What a release accepts. One that was observed before is read from the cache folder, unless
-    `again`, or `wheel` is another file than then. Raises ExtractionError."""
+    """What a release accepts. One whose parser was asked before is read from the cache folder,
+    unless `again`, or `wheel` is another file than then. Raises ExtractionError."""
     release = _release(version)
     recipe = recipe or recipe_of(engine)
     cache = (cache or cache_folder()).absolute()
@@ -55,16 +55,18 @@ def observe(
     answer = _ask(recipe, release, package, cache, limits or Limits())
     day = (today or date.today()).isoformat()
     made = _observation(engine, release, recipe, package, answer, day)
-    write_whole(kept, to_json(made))
+    write_whole(kept, lambda: to_json(made))
     return made
 
 
 def _known(kept: Path) -> Observation | None:
-    """The observation in the cache; a file that is none is as good as absent."""
+    """The observation in the cache; a file that is none is as good as absent, and so is what was
+    read without the parser: what stood in its way may be gone."""
     try:
-        return from_json(kept.read_text(encoding="utf-8"), LISTS)
+        found = from_json(kept.read_text(encoding="utf-8"), LISTS)
     except (OSError, UnicodeDecodeError, ExtractionError):
         return None
+    return found if found.read == PARSER else None
 
 
 def parser_says(

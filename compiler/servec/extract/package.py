@@ -1,16 +1,17 @@
 """A released package -> its Python sources in the cache folder, and the digest of its wheel.
 
-The wheel comes from the index that the user's pip is set up for, or is one in hand. Only the `.py`
-files are unpacked, and a downloaded wheel is deleted then: what is kept of it is its digest.
+The wheel comes from the index that the user's pip is set up for, or is one in hand. Of a release
+with several wheels it is that for Linux on x86_64 wherever servec runs, so that its digest is the
+same for everyone. Only the `.py` files are unpacked, and a downloaded wheel is deleted then: what
+is kept of it is its digest.
 """
 
 from __future__ import annotations
 
 import json
 import lzma
+import shutil
 import struct
-import subprocess
-import sys
 import tempfile
 import zipfile
 import zlib
@@ -21,14 +22,20 @@ from pathlib import Path, PurePosixPath
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
+from servec.extract import pip
 from servec.extract.errors import ExtractionError
 from servec.extract.folders import made_once
 
 RECORD = "package.json"
 SOURCES = "sources"
-DOWNLOAD_SECONDS = 3600
 SOURCE_BYTES = 1 << 30
 """The most that the Python files of one package may come to."""
+SOURCE_FILES = 100_000
+PLATFORMS = (
+    *(f"manylinux_2_{minor}_x86_64" for minor in range(60, 4, -1)),
+    *("manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64"),
+)
+"""The platforms of which a wheel is taken, the newest first; one for any platform is, too."""
 DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, RuntimeError,
            ValueError)  # fmt: skip
 """What reading an archive raises that is cut, changed or encrypted."""
@@ -52,20 +59,28 @@ def package_of(name: str, version: Version, cache: Path, wheel: Path | None = No
         _check_name(wheel, name, version)
         digest = _digest(wheel)
         made_once(target, lambda aside: _unpack(wheel, aside), lambda at: _has(at, digest))
-    return _recorded(target)
+    package = _recorded(target)
+    assert package is not None, target
+    return package
 
 
 def _is_whole(target: Path) -> bool:
-    return (target / RECORD).is_file()
+    return _recorded(target) is not None
 
 
 def _has(target: Path, digest: str) -> bool:
-    return _is_whole(target) and _recorded(target).sha256 == digest
+    package = _recorded(target)
+    return package is not None and package.sha256 == digest
 
 
-def _recorded(target: Path) -> Package:
-    said = json.loads((target / RECORD).read_text(encoding="utf-8"))
-    return Package(target / SOURCES, said["file"], said["sha256"])
+def _recorded(target: Path) -> Package | None:
+    """The package that a folder holds; None where it has no record that can be read."""
+    try:
+        said = json.loads((target / RECORD).read_text(encoding="utf-8"))
+        package = Package(target / SOURCES, said["file"], said["sha256"])
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
+        return None
+    return package if package.root.is_dir() else None
 
 
 def _fetch(name: str, version: Version, aside: Path) -> None:
@@ -80,31 +95,10 @@ def _fetch(name: str, version: Version, aside: Path) -> None:
 
 def _download(requirement: str, folder: Path) -> None:
     """Let pip fetch one wheel; the user's own index settings hold."""
-    command = [
-        *(sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--no-deps"),
-        *("--disable-pip-version-check", "--ignore-requires-python", "--only-binary", ":all:"),
-        *("--dest", str(folder), requirement),
-    ]
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=DOWNLOAD_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise ExtractionError(f"{requirement} could not be downloaded in an hour") from error
-    if done.returncode != 0:
-        raise ExtractionError(f"{requirement} could not be downloaded: {pip_says(done.stderr)}")
-
-
-def pip_says(text: str) -> str:
-    """The last complaint of pip in its own words."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
-    return (errors or lines or ["pip said nothing"])[-1]
+    words = ["download", *pip.QUIET, "--no-deps", "--ignore-requires-python"]
+    words += ["--only-binary", ":all:", "--dest", str(folder)]
+    words += [word for name in PLATFORMS for word in ("--platform", name)]
+    pip.run([*words, requirement], f"{requirement} could not be downloaded", folder)
 
 
 def _check_name(wheel: Path, name: str, version: Version) -> None:
@@ -138,13 +132,14 @@ def _copy_sources(archive: zipfile.ZipFile, folder: Path) -> None:
     members = [item for item in archive.infolist() if item.filename.endswith(".py")]
     if not members:
         raise ExtractionError(f"{archive.filename} has no Python file")
-    if sum(item.file_size for item in members) > SOURCE_BYTES:
-        limit = SOURCE_BYTES >> 20
-        raise ExtractionError(f"{archive.filename} has more than {limit} MiB of Python files")
+    if sum(item.file_size for item in members) > SOURCE_BYTES or len(members) > SOURCE_FILES:
+        most = f"{SOURCE_FILES} Python files, or {SOURCE_BYTES >> 20} MiB of them"
+        raise ExtractionError(f"{archive.filename} has more than {most}")
     for item in members:
         place = PurePosixPath(item.filename)
         if place.is_absolute() or ".." in place.parts or "\\" in item.filename:
             raise ExtractionError(f"{archive.filename} leads out of its folder: {item.filename}")
         target = folder.joinpath(*place.parts)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(archive.read(item))
+        with archive.open(item) as packed, open(target, "wb") as file:
+            shutil.copyfileobj(packed, file)

@@ -21,6 +21,7 @@ from typing import IO, Any
 
 from packaging.version import Version
 
+from servec.extract.errors import ExtractionError
 from servec.extract.observation import Flag, flags_of
 from servec.extract.recipe import Recipe, Way
 
@@ -30,6 +31,8 @@ INHERITED = ("PATH", "LD_LIBRARY_PATH", "TMPDIR", "OPENBLAS_CORETYPE", "OPENBLAS
 ATTEMPTS = 40
 """How many missing modules are stood in for before a release is given up."""
 ANSWER_BYTES = 64 << 20
+FROM_OUTSIDE = (-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
+"""Ends of a process that say nothing of the release."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,10 @@ def ask(
         request |= {"stand_ins": stand_ins, "absent": list(absent)}
         request |= {"argvs": [list(argv) for argv in argvs or ()]}
         program = WALK if argvs is None else SAY
-        answer = _run(program, request, python, _variables(recipe), limits)
+        try:
+            answer = _run(program, request, python, _variables(recipe), limits)
+        except OSError as error:
+            raise ExtractionError(f"the parser could not be run: {error}") from error
         if answer.missing is None or answer.missing in stand_ins:
             return answer
         stand_ins.append(answer.missing)
@@ -130,6 +136,9 @@ def _run(
             told = _tail(log)
         if late:
             return Answer(f"the parser took more than {limits.seconds} seconds", log=told)
+        if process.returncode in FROM_OUTSIDE:
+            ended = signal.Signals(-process.returncode).name
+            raise ExtractionError(f"the parser's process was ended by {ended}; is memory short?")
         return _answer(out, process.returncode, told)
 
 

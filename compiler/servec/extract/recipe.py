@@ -22,6 +22,7 @@ from servec.catalog.versions import holds, parse_range
 from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.diag.render import render_text
+from servec.diag.suggest import nearest
 from servec.extract.errors import ExtractionError
 from servec.ir.shape import Choice, ListOf, MapOf, Record, Text, declaration, fields_of, key
 from servec.ir.typed import read_record
@@ -222,8 +223,14 @@ def recipe_of(engine: str, files: Files | None = None) -> Recipe:
         path = f"{mark}serve.d/{engine}/{FILE}"
         if files.exists(path):
             return _read(path, files)
+    own, shipped = files.listing("serve.d")
+    paths = (path.removeprefix(MARK).split("/") for path in (*own, *shipped))
+    known = sorted({path[1] for path in paths if path[2:] == [FILE]})
+    near = nearest(engine, known)
+    meant = f"did you mean `{near}`?" if near else f"there are: {', '.join(known)}"
     raise ExtractionError(
-        f"there is no extraction recipe for engine `{engine}`: serve.d/{engine}/{FILE} is missing"
+        f"there is no extraction recipe for engine `{engine}`: serve.d/{engine}/{FILE} is missing; "
+        + meant
     )
 
 

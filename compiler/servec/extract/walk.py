@@ -4,7 +4,7 @@ Run by `observe.py` as a program of its own, in the environment that was made fo
 imports nothing of servec. The request is JSON on the standard input, the answer JSON on the
 standard output; whatever the release prints goes to the standard error.
 
-    {"root": ".../sources", "builders": ["pkg.args:make"], "parsers": ["argparse:ArgumentParser"]}
+    {"root": ".../sources", "builder": "pkg.args:make", "parser": "argparse:ArgumentParser", ...}
     {"flags": [{"dest": "port", "flags": ["--port"], "kind": "value", "type": "int"}], ...}
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ast
 import builtins
+import contextlib
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -21,6 +22,7 @@ import json
 import os
 import re
 import resource
+import signal
 import sys
 import tempfile
 import traceback
@@ -35,16 +37,10 @@ POSITIONAL = "<positional>"
 FILE_BYTES = 256 << 20
 """The longest file that a parser may write, its output included."""
 KINDS = {
-    "_StoreAction": "value",
-    "_StoreTrueAction": "store_true",
-    "_StoreFalseAction": "store_false",
-    "_StoreConstAction": "store_const",
-    "_AppendAction": "append",
-    "_AppendConstAction": "append_const",
-    "_ExtendAction": "extend",
-    "_CountAction": "count",
-    "_VersionAction": "version",
-}
+    "_StoreAction": "value", "_StoreTrueAction": "store_true", "_StoreFalseAction": "store_false",
+    "_StoreConstAction": "store_const", "_AppendAction": "append", "_ExtendAction": "extend",
+    "_AppendConstAction": "append_const", "_CountAction": "count", "_VersionAction": "version",
+}  # fmt: skip
 DEPRECATED = re.compile(
     r"\W*(?:(?:--[\w-]+|this (?:option|flag|argument|parameter)) is )?deprecated\b"
     r"|[^\0]*?\n\s*\W?(?-i:Deprecated|DEPRECATED)\b",
@@ -353,12 +349,17 @@ def claim(distribution: dict[str, str], folder: str) -> None:
 
 
 def bound(limits: dict[str, int]) -> None:
-    """Hold this process to a size of memory and of files, and a time of computing."""
+    """Hold this process to a size of memory and of files, and a time, also of computing; it ends
+    in time even where the one that waits for it was killed. Lower bounds that it has stay."""
     size, seconds = limits["memory_bytes"], limits["seconds"]
-    resource.setrlimit(resource.RLIMIT_AS, (size, size))
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.alarm(seconds + 5)
+    own = {resource.RLIMIT_CPU: seconds, resource.RLIMIT_FSIZE: FILE_BYTES, resource.RLIMIT_CORE: 0}
+    for what, most in {**own, resource.RLIMIT_AS: size}.items():
+        hard = resource.getrlimit(what)[1]
+        top = most + (5 if what == resource.RLIMIT_CPU else 0)
+        top = top if hard == resource.RLIM_INFINITY else min(top, hard)
+        with contextlib.suppress(ValueError, OSError):  # macOS has no bound of memory
+            resource.setrlimit(what, (min(most, top), top))
 
 
 def options(parser: argparse.ArgumentParser, request: dict[str, Any]) -> dict[str, Any]:
