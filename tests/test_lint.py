@@ -160,3 +160,77 @@ def test_the_history_of_a_flag_that_came_back_is_said() -> None:
         "vllm 0.20.0 has no flag `--disable-log-requests`; "
         "it is there until 0.16.0 and since 0.33.0"
     )
+
+
+FOLDED = """\
+kind: Pod
+spec:
+  containers:
+  - image: vllm/vllm-openai:v0.29.0
+    command: [sh, -c]
+    args:
+    - >-
+      exec vllm serve m
+      --max-model-len 12
+
+      --late 1
+  - image: vllm/vllm-openai:v0.29.0
+    command: [bash, -c]
+    args:
+      - |2-
+
+        vllm serve m \\
+          --first x
+        vllm serve m --second x
+"""
+HELM = """\
+kind: Deployment
+metadata: {name: {{ .Release.Name }}}
+spec:
+  containers:
+  - name: server
+    image: vllm/vllm-openai:v0.29.0
+    name: {{ .Values.name | quote }}
+    {{- if .Values.args }}
+    {{- /* a comment
+      of two lines */}}
+    args:
+      - --model={{ .Values.model }}
+      - --max-model-len={{ .Values.length }}
+      - --no-such-flag={{ .Values.x }}
+    {{- end }}
+"""
+
+
+def places(text: str, name: str = "a.yaml") -> list[tuple[str, int, int]]:
+    findings = Findings()
+    Linter(shipped_catalog()).lint(name, text, findings)
+    return [(item.code.number, item.span.line, item.span.column) for item in findings if item.span]
+
+
+def test_words_of_block_scalars_have_their_own_places() -> None:
+    lines = FOLDED.splitlines()
+    found = places(FOLDED.replace("      --late 1", "      --late=1"))
+    assert [lines[line - 1][column - 1 :].split()[0] for _, line, column in found] == [
+        "--first",
+        "--second",
+    ]
+    joined = FOLDED.replace("12\n\n", "12\n")  # nothing between them: one command
+    lines = joined.splitlines()
+    found = places(joined)
+    assert [lines[line - 1][column - 1 :].split()[0] for _, line, column in found] == [
+        "--late",
+        "--first",
+        "--second",
+    ]
+
+
+def test_a_template_is_read_without_its_actions() -> None:
+    assert places(HELM) == [("SV0615", 14, 9)]
+
+
+def test_what_is_not_read_is_told() -> None:
+    whole = "command: [vllm, serve, m, --no-such-flag]\n"
+    assert places(whole + "---\na: [\n") == [("SV0615", 1, 27), ("SV0627", 4, 1)]
+    assert places("[" * 100_000 + "vllm serve")[0][0] == "SV0627"
+    assert places("a: b: c # no engine here") == []

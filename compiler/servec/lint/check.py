@@ -16,8 +16,9 @@ from servec.catalog.catalog import Catalog
 from servec.catalog.engines import Engine
 from servec.catalog.released import Released
 from servec.catalog.verdicts import judge, unknown_variable
+from servec.diag import codes
 from servec.diag.findings import Findings
-from servec.lint.find import Found, find
+from servec.lint.find import Found, Unread, find
 from servec.lint.shell import Word
 from servec.source.located import Span
 
@@ -59,6 +60,10 @@ class Linter:
             return 0
         count = 0
         for found in find(path, text):
+            if isinstance(found, Unread):
+                span = Span(path, found.line, found.column)
+                findings.add(codes.NOT_READ, span, problem=found.problem)
+                continue
             for line in self._lines(found):
                 count += 1
                 self._judge(path, line, found, findings)

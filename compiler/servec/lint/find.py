@@ -35,8 +35,16 @@ class Found(NamedTuple):
     """Whether the words are a container's own, so that they may leave the program out."""
 
 
-def find(path: str, text: str) -> Iterator[Found]:
-    """Every command line of a file; text that is broken gives none."""
+class Unread(NamedTuple):
+    """Why the rest of a file is not read, and where that begins."""
+
+    problem: str
+    line: int
+    column: int
+
+
+def find(path: str, text: str) -> Iterator[Found | Unread]:
+    """Every command line of a file, and where it cannot be read further."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if path.endswith((".yaml", ".yml", ".json")) or (path == "-" and KINDS.search(text)):
         yield from _in_yaml(text)
@@ -49,13 +57,15 @@ def find(path: str, text: str) -> Iterator[Found]:
 def _in_script(
     text: str, line: int, column: int, margin: int = 0, image: str = ""
 ) -> Iterator[Found]:
-    exported: list[Word] = []
+    exported: dict[str, Word] = {}
+    known: tuple[Word, ...] = ()
     for command in commands(text, line, column, margin):
         own = [_name(word) for word in command.assignments]
         if not command.words or _exports(command):
-            exported += own
+            exported |= {word.text: word for word in own}
+            known = tuple(exported.values())
         else:
-            yield from _called(command.words, image, (*exported, *own), is_container=False)
+            yield from _called(command.words, image, (*known, *own), is_container=False)
 
 
 def _called(
@@ -110,19 +120,61 @@ def _place(text: str, at: int) -> tuple[int, int]:
 # --- YAML ----------------------------------------------------------------------------------------
 
 UNKNOWN_PART = re.compile(
-    r"\$\([A-Za-z_][A-Za-z0-9_]*\)|\$\{[^}]*\}|\$[A-Za-z_][A-Za-z0-9_]*|\{\{.*?\}\}", re.S
+    r"\$\([A-Za-z_][A-Za-z0-9_]*\)|\$\{[^}]*\}|\$[A-Za-z_][A-Za-z0-9_]*|\{\{.*?\}\}|\ue000+",
+    re.S,
 )
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def _in_yaml(text: str) -> Iterator[Found]:
+ACTION = re.compile(r"\{\{.*?\}\}", re.S)
+ACTION_LINE = re.compile(r"^[ \t]*(?:\{\{(?:(?!\}\}).)*\}\}[ \t]*)+$", re.M | re.S)
+SLOT = "\ue000"
+"""Stands for a character of an action of a template, which YAML takes for text."""
+
+
+def _in_yaml(text: str) -> Iterator[Found | Unread]:
     try:
-        lines = text.splitlines()
+        yield from _in_documents(text)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        at = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        problem = getattr(error, "problem", None) or getattr(error, "reason", "")
+        yield Unread(str(problem) or "it is nested too deeply", *at)
+
+
+def _in_documents(text: str) -> Iterator[Found]:
+    """The documents of a stream, up to one that is broken; where a template is no YAML, without its
+    actions."""
+    documents, error = _composed(text)
+    if error is not None and "{{" in text:
+        text = ACTION.sub(lambda found: _filled(found[0]), ACTION_LINE.sub(_blank, text))
+        documents, error = _composed(text)
+    lines = text.splitlines()
+    for document in documents:
+        yield from _in_node(document, lines, set())
+    if error is not None:
+        raise error
+
+
+def _composed(text: str) -> tuple[list[yaml.Node], yaml.YAMLError | None]:
+    documents: list[yaml.Node] = []
+    try:
         for document in yaml.compose_all(text, Loader=LOADER):
             if document is not None:
-                yield from _in_node(document, lines, set())
-    except (yaml.YAMLError, RecursionError, ValueError):
-        return
+                documents.append(document)
+    except yaml.YAMLError as error:
+        return documents, error
+    return documents, None
+
+
+def _blank(found: re.Match[str]) -> str:
+    """The lines of an action, empty."""
+    return "\n" * found[0].count("\n")
+
+
+def _filled(action: str) -> str:
+    """As many characters and lines as an action has, none of which means anything."""
+    return re.sub(r"[^\n]", SLOT, action)
 
 
 def _in_node(node: yaml.Node, lines: list[str], seen: set[int]) -> Iterator[Found]:
@@ -153,7 +205,7 @@ def _container(keys: dict[str, yaml.Node], lines: list[str]) -> Iterator[Found]:
         if isinstance(part, yaml.SequenceNode):
             words += [_word(item) for item in part.value if isinstance(item, yaml.ScalarNode)]
         elif isinstance(part, yaml.ScalarNode):
-            for command in commands(part.value, *_begin(part, lines)):
+            for command in commands(*_script_of(part, lines)):
                 words += command.words
     variables = tuple(_variables(keys.get("env") or keys.get("environment")))
     script = _script(words, parts)
@@ -181,7 +233,23 @@ def _script(words: list[Word], parts: list[yaml.Node]) -> yaml.ScalarNode | None
 
 
 def _in_scalar(node: yaml.ScalarNode, lines: list[str], image: str) -> Iterator[Found]:
-    yield from _in_script(node.value, *_begin(node, lines), image)
+    yield from _in_script(*_script_of(node, lines), image)
+
+
+def _script_of(node: yaml.ScalarNode, lines: list[str]) -> tuple[str, int, int, int]:
+    """A scalar as a script, and where that begins. Folded lines are continued, which means the
+    same to a shell, so that each word keeps its place."""
+    line, column, margin = _begin(node, lines)
+    if node.style != ">":
+        return node.value.replace(SLOT, HOLE), line, column, margin
+    own = [item[margin:] for item in lines[line - 1 : node.end_mark.line]]
+    while own and not own[-1].strip():
+        own.pop()
+    text = ""
+    for this, following in zip(own, [*own[1:], ""], strict=True):
+        folds = this.strip() and following.strip() and this[0] != " " and following[0] != " "
+        text += this + (" \\\n" if folds else "\n")
+    return text.replace(SLOT, HOLE), line, column, margin
 
 
 def _begin(node: yaml.ScalarNode, lines: list[str]) -> tuple[int, int, int]:
