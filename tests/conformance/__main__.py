@@ -10,9 +10,12 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+from contextlib import suppress
 from datetime import date
+from multiprocessing import Process
 
 from servec.extract.errors import ExtractionError
+from servec.extract.observe import fetch
 
 from tests.conformance.compare import Compared, compare
 from tests.conformance.record import write
@@ -23,17 +26,22 @@ def main(arguments: list[str]) -> int:
     verbose = "-v" in arguments
     asked = [word for word in arguments if word != "-v"]
     results: dict[str, dict[str, Compared]] = {}
-    for engine, versions in RELEASES.items():
-        for version in versions:
-            if asked == [engine, version][: len(asked)]:
-                started = time.monotonic()
-                try:
-                    found = compare(engine, version)
-                except ExtractionError as error:
-                    print(f"{engine} {version} could not be asked: {error}", file=sys.stderr)
-                    return 1
-                results.setdefault(engine, {})[version] = found
-                show(engine, version, found, time.monotonic() - started, verbose)
+    releases = [
+        (engine, version)
+        for engine, versions in RELEASES.items()
+        for version in versions
+        if asked == [engine, version][: len(asked)]
+    ]
+    Process(target=fetch_ahead, args=(releases,), daemon=True).start()
+    for engine, version in releases:
+        started = time.monotonic()
+        try:
+            found = compare(engine, version)
+        except ExtractionError as error:
+            print(f"{engine} {version} could not be asked: {error}", file=sys.stderr)
+            return 1
+        results.setdefault(engine, {})[version] = found
+        show(engine, version, found, time.monotonic() - started, verbose)
     if not results:
         print(__doc__, file=sys.stderr)
         return 2
@@ -41,6 +49,14 @@ def main(arguments: list[str]) -> int:
     if not wrong and len(asked) < 2:
         write(results, date.today())
     return 1 if wrong else 0
+
+
+def fetch_ahead(releases: list[tuple[str, str]]) -> None:
+    """Fetch what the next releases need while the parser of one is asked. A release that cannot be
+    fetched is told where it is asked."""
+    for engine, version in releases:
+        with suppress(ExtractionError):
+            fetch(engine, version)
 
 
 def show(engine: str, version: str, found: Compared, seconds: float, verbose: bool) -> None:

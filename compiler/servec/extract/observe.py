@@ -69,6 +69,13 @@ def _known(kept: Path) -> Observation | None:
     return found if found.read == PARSER else None
 
 
+def fetch(engine: str, version: str) -> None:
+    """Put into the cache folder what the parser of a release needs. Raises ExtractionError."""
+    recipe, release, cache = recipe_of(engine), _release(version), cache_folder().absolute()
+    package_of(recipe.package.value, release, cache)
+    environment_of(recipe.installed(release), cache)
+
+
 def parser_says(
     engine: str,
     version: str,
