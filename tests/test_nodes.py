@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import servec
 import yaml
@@ -29,6 +30,7 @@ FACTS = {
     "SERVEC_HCAS": "mlx5_0,mlx5_1",
     "SERVEC_GID_INDEX": "3",
 }
+CRD = ROOT.parent / "shared/facts/crds/leaderworkerset.x-k8s.io_v1_LeaderWorkerSet.json"
 COLLECTIVES = ("NCCL_", "GLOO_")
 
 
@@ -373,6 +375,17 @@ def test_a_group_of_pods(launch: Any) -> None:
         if "resources" in container
     ]
     assert gpus == [str(launch.placement.gpus_per_node)] * 2
+
+
+@pytest.mark.skipif(not CRD.is_file(), reason="the schema of LeaderWorkerSet is not here")
+@pytest.mark.parametrize("launch", GROUPS, ids=lambda item: item.plan.name)
+def test_a_group_fits_its_own_schema(launch: Any) -> None:
+    schema = jsonschema.Draft202012Validator(json.loads(CRD.read_text())["schema"])
+    path = f"{launch.plan.name}/kubernetes/leaderworkerset.yaml"
+    tree = yaml.safe_load(RESULT.artifacts[path])
+    assert [error.message for error in schema.iter_errors(tree)] == []
+    tree["spec"]["leaderWorkerTemplate"]["sizes"] = 2
+    assert not schema.is_valid(tree)
 
 
 def test_a_user_cannot_write_a_placeholder() -> None:
