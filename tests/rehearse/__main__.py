@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.rehearse import sims, vllm_cpu
+from tests.rehearse import llama, sims, vllm_cpu
 from tests.rehearse.stage import Failure, Skip
 
 REHEARSALS: dict[str, Callable[[Path], None]] = {
     "sim": sims.alone,
     "nodes": sims.two_nodes,
     "pair": sims.pair,
+    "llama": llama.server,
     "vllm": vllm_cpu.on_the_cpu,
 }
 
