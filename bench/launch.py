@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -55,14 +56,14 @@ def _call() -> float:
 
 def _process(command: list[str]) -> float:
     environment = {name: text for name, text in os.environ.items() if "DONTWRITE" not in name}
-    before = os.times()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
         command, input=json.dumps(SHARD), text=True, stdout=subprocess.DEVNULL, check=True,
         env=environment,
     )  # fmt: skip
-    after = os.times()
-    own = after.children_user - before.children_user
-    return (own + after.children_system - before.children_system) * 1000
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return seconds * 1000
 
 
 if __name__ == "__main__":

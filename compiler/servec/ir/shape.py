@@ -8,56 +8,50 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field
-from typing import Any, TypeAlias, TypeVar, dataclass_transform
+from dataclasses import MISSING
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias, TypeVar, dataclass_transform
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(NamedTuple):
     """Text, of a certain form where `pattern` is given; `what` names that form."""
 
     pattern: re.Pattern[str] | None = None
     what: str = "text"
 
 
-@dataclass(frozen=True, slots=True)
-class Bool:
+class Bool(NamedTuple):
     """`true` or `false`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Int:
+class Int(NamedTuple):
     """A whole number of at least `minimum` and at most `maximum`."""
 
     minimum: int = 0
     maximum: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(NamedTuple):
     """A number, whole or not, of at least `minimum`."""
 
     minimum: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """One of a few words. `theirs` maps words of another vocabulary to the right ones here, and
     `aliases` what people write to what is meant."""
 
     words: tuple[str, ...]
-    theirs: Mapping[str, str] = field(default_factory=dict)
+    theirs: Mapping[str, str] = MappingProxyType({})
     vocabulary: tuple[str, str] = ("", "")  # whose words they are, whose these are
-    aliases: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Anything:
+class Anything(NamedTuple):
     """Any value but nothing: a parameter of an engine, judged later."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListOf:
+class ListOf(NamedTuple):
     """A list of one shape, of at least `minimum` items and at most `maximum`."""
 
     item: Shape
@@ -65,28 +59,24 @@ class ListOf:
     maximum: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MapOf:
+class MapOf(NamedTuple):
     """A mapping whose keys are data; `key` restricts them."""
 
     value: Shape
     key: Text | Choice = Text()
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
+class Parameters(NamedTuple):
     """A mapping of an engine's parameters, kept as it was written."""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """A mapping with known keys: the fields of a dataclass of `ir/decl.py`."""
 
     of: type[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Later:
+class Later(NamedTuple):
     """A mapping that is kept as it was written and read by a record when something needs it."""
 
     module: str
@@ -98,16 +88,14 @@ class Later:
         return Record(getattr(import_module(self.module), self.name))
 
 
-@dataclass(frozen=True, slots=True)
-class Either:
+class Either(NamedTuple):
     """A scalar or a mapping, told apart by what stands there."""
 
     scalar: Shape
     mapping: Record
 
 
-@dataclass(frozen=True, slots=True)
-class OrNull:
+class OrNull(NamedTuple):
     """The shape, or `null` where a key is said to have no value."""
 
     shape: Shape
@@ -130,8 +118,7 @@ Shape: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """One key of a record: its shape, whether it must be there, and a sentence about it."""
 
     name: str
