@@ -227,6 +227,7 @@ class NodeSite:
         MapOf(TEXT, HCA), "its RDMA adapters, each with its fabric's name"
     )
     gid_index: At[int] | None = key(Int(0, 255), "its RoCE GID index")
+    mig: At[bool] | None = key(Bool(), "its GPUs are cut into MIG instances, which `gpus` counts")
     nvlink_domain: At[str] | None = key(TEXT, "the NVLink domain that it shares with other nodes")
 
 

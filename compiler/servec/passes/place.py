@@ -21,6 +21,9 @@ from servec.passes.place_roles import roles
 from servec.source.located import Span
 from servec.strategy import nodes
 
+MIG = "/mig-"
+"""What the name of a resource has that is an instance of MIG: NVIDIA/k8s-device-plugin, mixed."""
+TARGETS = decl.TARGETS.words
 MEETING = 29500
 """Where rank 0 waits for the others: torch's own default."""
 APART = 10
@@ -48,6 +51,11 @@ class _Placer:
 
     def placement(self, plan: Plan) -> Placement | None:
         subject, count = plan.subject, plan.subject.nodes
+        site = self.project.kubernetes
+        resource = site.gpu_resource if site else None
+        named = {item.value for item in subject.model.targets or self.project.targets}
+        if resource is not None and MIG in resource.value and "kubernetes" in (named or TARGETS):
+            self.one_instance(plan, resource.span)
         per_node, rest = divmod(plan.topology.gpus, count)
         way = self.way(plan) if count > 1 else None
         if rest:
@@ -160,6 +168,8 @@ class _Placer:
             problem = f"`{name}` has {site.accelerator.value}, the model is planned for {wants}"
             self.misfit(span, problem, "take another host, or another `hardware`")
             return False
+        if site.mig is not None and site.mig.value:
+            self.one_instance(plan, span)
         before = self.used.get(name, 0)
         self.used[name] = before + per_node
         if site.gpus is not None and before + per_node > site.gpus.value:
@@ -168,6 +178,12 @@ class _Placer:
             self.misfit(span, problem + "are needed", "take another host")
             return False
         return True
+
+    def one_instance(self, plan: Plan, span: Span) -> None:
+        """Instances of MIG do not talk to one another: a copy of a model is on one."""
+        topology = plan.topology
+        if topology.tp * topology.pp > 1:
+            self.findings.add(codes.MIG_PARALLEL, span, tp=topology.tp, pp=topology.pp)
 
     def host(self, name: str, span: Span, count: int) -> Host:
         site = self.sites[name]
