@@ -421,3 +421,29 @@ def test_the_gid_index_is_each_nodes_own() -> None:
     result = servec.compile(tree=tree)
     files = [result.artifacts[f"m/bash/node-0-{rank}.env"].decode() for rank in (0, 1)]
     assert ["SERVEC_GID_INDEX=0\n" in files[0], "SERVEC_GID_INDEX=5\n" in files[1]] == [True, True]
+
+
+def test_a_nodes_facts_are_explained() -> None:
+    from servec.diag.findings import Findings
+    from servec.pipeline import run
+    from servec.source.files import Files, Folder
+
+    findings = Findings()
+    files = Files(Folder(ROOT), findings)
+    (second,) = [
+        item
+        for item in run(files, findings).artifacts
+        if item.path == "deepseek-r1/bash/node-0-1.env"
+    ]
+    told = {}
+    for number, line in enumerate(second.text.splitlines(), 1):
+        if not line.startswith("#"):
+            span = second.traces[number].origin.span
+            assert span is not None
+            told[line.partition("=")[0]] = (files.line(span.file, span.line) or "")[
+                span.column - 1 :
+            ]
+    assert told["SERVEC_LEADER_ADDRESS"].startswith(LEADER)
+    assert told["SERVEC_NODE_ADDRESS"].startswith(SECOND)
+    assert told["SERVEC_HCAS"].startswith("mlx5_0")
+    assert told["SERVEC_GID_INDEX"].startswith("3")

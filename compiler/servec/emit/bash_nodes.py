@@ -11,8 +11,10 @@ from itertools import groupby
 
 from servec.emit.header import header
 from servec.emit.shell import expanded, quote, quoted, where
-from servec.ir.artifact import Artifact
+from servec.ir.artifact import Artifact, Trace
 from servec.ir.launch import Launch, NodeProcess, NodeVariable
+from servec.ir.placement import Host
+from servec.ir.setting import Origin
 from servec.ir.slots import Filled, Word
 
 INDENT = "  "
@@ -53,19 +55,26 @@ def node_names(launch: Launch) -> list[str]:
 def facts(launch: Launch) -> Iterator[Artifact]:
     """`node-<replica>-<rank>.env` for each host that the site names: what the rank knows."""
     for replica, group in enumerate(launch.placement.groups if launch.placement.way else ()):
-        leader = group[0].address
         for rank, host in enumerate(group):
-            values = {
-                "SERVEC_LEADER_ADDRESS": leader,
-                "SERVEC_NODE_ADDRESS": host.address,
-                "SERVEC_INTERFACE": host.interface,
-                "SERVEC_HCAS": ",".join(host.hcas),
-                "SERVEC_GID_INDEX": "" if host.gid_index is None else str(host.gid_index),
-            }
             lines = [*(f"# {line}" for line in header(launch.plan)), f"# on {host.name}"]
-            lines += [f"{name}={value}" for name, value in values.items() if value]
+            traces = {}
+            for name, value, whose, key in _facts(group[0], host):
+                if value:
+                    lines.append(f"{name}={value}")
+                    path = f"servec.yaml nodes.{whose.name}.{key}"
+                    traces[len(lines)] = Trace(None, Origin(whose.places[key], path))
             path = f"{launch.plan.name}/bash/node-{replica}-{rank}.env"
-            yield Artifact(path, "\n".join(lines) + "\n")
+            yield Artifact(path, "\n".join(lines) + "\n", traces=traces)
+
+
+def _facts(leader: Host, host: Host) -> Iterator[tuple[str, str, Host, str]]:
+    """Each variable, its value, and whose key of servec.yaml says it."""
+    yield "SERVEC_LEADER_ADDRESS", leader.address, leader, "address"
+    yield "SERVEC_NODE_ADDRESS", host.address, host, "address"
+    yield "SERVEC_INTERFACE", host.interface, host, "interface"
+    yield "SERVEC_HCAS", ",".join(host.hcas), host, "hcas"
+    index = "" if host.gid_index is None else str(host.gid_index)
+    yield "SERVEC_GID_INDEX", index, host, "gid_index"
 
 
 def _slots(launch: Launch) -> set[str]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from servec.ir.plan import Plan
 from servec.ir.serve_start import Way
+from servec.source.located import Span
 
 
 class Host(NamedTuple):
-    """A node of a replica, as the site knows it: `hcas` are those of the chosen fabric."""
+    """A node of a replica, as the site knows it: `hcas` are those of the chosen fabric. `places`
+    has where each is said, by its key."""
 
     name: str
     address: str
@@ -18,6 +21,7 @@ class Host(NamedTuple):
     hcas: tuple[str, ...]
     gid_index: int | None
     nvlink_domain: str
+    places: Mapping[str, Span]
 
 
 Group = tuple[Host, ...]

@@ -199,6 +199,9 @@ class _Placer:
             self.findings.add(codes.NO_INTERFACE, site.span, nodes=count)
         if count > 1 and site.gid_index is not None and not hcas:
             self.findings.add(codes.GID_UNUSED, site.gid_index.span, index=site.gid_index.value)
+        said = {"address": site.address, "interface": site.interface, "gid_index": site.gid_index}
+        places = {key: item.span for key, item in said.items() if item is not None}
+        places |= {"hcas": hcas[0].key.span} if hcas else {}
         return Host(
             name=name,
             address=site.address.value,
@@ -206,6 +209,7 @@ class _Placer:
             hcas=tuple(item.key.value for item in hcas),
             gid_index=site.gid_index.value if site.gid_index else None,
             nvlink_domain=site.nvlink_domain.value if site.nvlink_domain else "",
+            places=places,
         )
 
     def indices(self, groups: tuple[Group, ...], span: Span) -> None:
