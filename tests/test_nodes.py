@@ -408,6 +408,21 @@ def test_a_user_cannot_write_a_placeholder() -> None:
     assert found.env["NOTE"] == value
 
 
+def test_two_roles_of_one_model() -> None:
+    """Each is told its part, and the plan of eval runners says it."""
+    model = _model([], engine="sglang", engine_version="0.5.10", nodes=1, topology={"tp": 8})
+    del model["hosts"]
+    models = {f"m-{role}": model | {"role": role} for role in ("prefill", "decode")}
+    result = servec.compile(tree={"specs/m.yaml": yaml.safe_dump({"models": models})})
+    assert result.ok, result.findings
+    plans = yaml.safe_load(result.artifacts["infer_plans.yaml"])["models"]
+    for launch in result.launches:
+        (assignment,) = plans[launch.plan.name]["assignments"]
+        role = launch.plan.name.removeprefix("m-")
+        assert assignment["role"] == role
+        assert launch.argv[launch.argv.index("--disaggregation-mode") + 1] == role
+
+
 def test_the_gid_index_is_each_nodes_own() -> None:
     site = (
         "nodes:\n"

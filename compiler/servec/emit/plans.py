@@ -57,7 +57,10 @@ def _model(plan: Plan, out: _Lines) -> None:
     out.add(_entry("checkpoint", model.checkpoint.value, 2), Origin(model.checkpoint.span, ""))
     engine = Origin(model.engine.span if model.engine else None, "", "the model's engine")
     out.add(_entry("backend", subject.engine.name, 2), engine)
-    out.add(["    assignments:", "    - role: full", "      devices:"])
+    part = Origin(model.role.span if model.role else None, "", "`full` unless told otherwise")
+    out.add(["    assignments:"])
+    out.add([f"    - role: {subject.role}"], part)
+    out.add(["      devices:"])
     out.add([f"        count: {topology.gpus}"], tp, rule="tp · pp · dp GPUs")
     out.add(["        gpu_model: null", "        host: localhost", "      topology:"])
     for key in ("tp", "dp", "pp", "ep", "enable_dp_attention", "cp"):
