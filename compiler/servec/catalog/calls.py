@@ -15,16 +15,13 @@ from servec.ir.serve import Call, Serve
 PYTHON = re.compile(r"python[0-9.]*\Z")
 
 
-NONE: Mapping[str, str] = MappingProxyType({})
-
-
 class Called(NamedTuple):
     """How many words the program has, how many bare words may follow, and the flags that it refuses
     though its parser has them, each with the versions that do."""
 
     words: int
     positionals: int
-    refused: Mapping[str, str] = NONE
+    refused: Mapping[str, str] = MappingProxyType({})
 
 
 def called(argv: Sequence[str], serve: Serve) -> Called | None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.version import Version
 
-from servec.catalog.calls import NONE
+from servec.catalog.calls import Called
 from servec.catalog.command_line import (
     HOLE,
     Fault,
@@ -67,20 +67,27 @@ def judge(
     engine: str,
     released: Released,
     version: Version | None,
-    positionals: int = 0,
+    call: Called,
     at_start: Severity = Severity.WARNING,
     beside: Mapping[str, Plain] | None = None,
-    refused: Mapping[str, str] = NONE,
 ) -> list[Verdict]:
     """Verdicts about the words behind a program. `at_start` is the severity of what the parser
     accepts and the server refuses when it starts; `beside` is what is said in other ways than by
-    flags, as `env.NAME` and keys of a file of options; `refused` are flags that the program refuses
-    though its parser has them, each with the versions that do."""
-    syntax = _syntax(serve, released, version, positionals)
+    flags, as `env.NAME` and keys of a file of options."""
+    syntax = _syntax(serve, released, version, call.positionals)
     told = [
         list(
             _Judge(
-                words, serve, engine, released, version, here, syntax, at_start, beside, refused
+                words,
+                serve,
+                engine,
+                released,
+                version,
+                here,
+                syntax,
+                at_start,
+                beside,
+                call.refused,
             ).verdicts()
         )
         for here in released.around(version)

@@ -13,7 +13,7 @@ from servec.emit.header import header
 from servec.emit.shell import expanded, quote, quoted, where
 from servec.ir.artifact import Artifact, Trace
 from servec.ir.launch import Launch, NodeProcess, NodeVariable
-from servec.ir.placement import Host
+from servec.ir.placement import Group, Host
 from servec.ir.setting import Origin
 from servec.ir.slots import Filled, Word
 
@@ -39,7 +39,6 @@ def node_words(launch: Launch) -> dict[str, object]:
         "replicas": len(placement.groups) if len(placement.groups) > 1 else 0,
         "slots": slots,
         "leader_port": placement.leader_port,
-        "has_nvlink": placement.has_nvlink,
         "node_exports": "\n".join(_exports(launch.node_env)),
         "beside": _process(launch.beside),
         "beside_name": quote(launch.beside.name) if launch.beside else "",
@@ -58,7 +57,7 @@ def facts(launch: Launch) -> Iterator[Artifact]:
         for rank, host in enumerate(group):
             lines = [*(f"# {line}" for line in header(launch.plan)), f"# on {host.name}"]
             traces = {}
-            for name, value, whose, key in _facts(group[0], host):
+            for name, value, whose, key in _facts(group, host):
                 if value:
                     lines.append(f"{name}={value}")
                     path = f"servec.yaml nodes.{whose.name}.{key}"
@@ -67,14 +66,17 @@ def facts(launch: Launch) -> Iterator[Artifact]:
             yield Artifact(path, "\n".join(lines) + "\n", traces=traces)
 
 
-def _facts(leader: Host, host: Host) -> Iterator[tuple[str, str, Host, str]]:
+def _facts(group: Group, host: Host) -> Iterator[tuple[str, str, Host, str]]:
     """Each variable, its value, and whose key of servec.yaml says it."""
+    leader, domains = group[0], {node.nvlink_domain for node in group}
     yield "SERVEC_LEADER_ADDRESS", leader.address, leader, "address"
     yield "SERVEC_NODE_ADDRESS", host.address, host, "address"
     yield "SERVEC_INTERFACE", host.interface, host, "interface"
     yield "SERVEC_HCAS", ",".join(host.hcas), host, "hcas"
     index = "" if host.gid_index is None else str(host.gid_index)
     yield "SERVEC_GID_INDEX", index, host, "gid_index"
+    shares = host.nvlink_domain and len(domains) == 1
+    yield "SERVEC_NVLINK", "1" if shares else "", host, "nvlink_domain"
 
 
 def _slots(launch: Launch) -> set[str]:

@@ -10,14 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 
 from servec.diag.findings import Findings
+from servec.emit.bash_nodes import facts
 from servec.emit.kubernetes import manifests
 from servec.emit.options import option_files
 from servec.emit.plan_json import plan_json
 from servec.emit.plans import infer_plans
 from servec.ir import decl
 from servec.ir.artifact import Artifact
-from servec.ir.decl import TARGETS
 from servec.ir.launch import Launch
+from servec.ir.site import targets_of
 from servec.source.files import Files
 
 MANIFEST = "MANIFEST.sha256"
@@ -52,13 +53,11 @@ def _of_model(
     project: decl.Project,
     wrapper: Artifact | None,
 ) -> Iterator[Artifact]:
-    targets = _targets(launch, project)
+    targets = targets_of(launch.plan.subject.model, project)
     yield plan_json(launch)
     if not launch.command:  # a container that owns its entry point: no host runs it
         targets = targets & {"kubernetes"}
     if wrapper is not None and targets & {"bash", "systemd"}:  # the unit starts the wrapper
-        from servec.emit.bash_nodes import facts
-
         yield wrapper
         yield from option_files(launch, "bash")
         yield from facts(launch)
@@ -68,8 +67,3 @@ def _of_model(
         yield from units(launch, project.systemd)
     if "kubernetes" in targets:
         yield from manifests(launch, project.kubernetes)
-
-
-def _targets(launch: Launch, project: decl.Project) -> set[str]:
-    named = launch.plan.subject.model.targets or project.targets
-    return {target.value for target in named} or set(TARGETS.words)

@@ -22,7 +22,7 @@ DRAIN_SECONDS = 120
 
 
 def pod(launch: Launch, site: decl.KubernetesSite | None, *, leads: bool = True) -> dict[str, Tree]:
-    pod: dict[str, Tree] = {
+    found: dict[str, Tree] = {
         # A Service called as the engine would inject variables that the engine reads as its own.
         "enableServiceLinks": False,
         "automountServiceAccountToken": False,
@@ -30,10 +30,10 @@ def pod(launch: Launch, site: decl.KubernetesSite | None, *, leads: bool = True)
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
     }
     if leads and launch.beside is not None:
-        pod["initContainers"] = [_beside(launch, launch.beside, site)]
+        found["initContainers"] = [_beside(launch, launch.beside, site)]
     if not leads and launch.beside is not None:
-        pod["initContainers"] = [_wait(launch)]
-    pod["containers"] = [_container(launch, site, leads=leads)]
+        found["initContainers"] = [_wait(launch)]
+    found["containers"] = [_container(launch, site, leads=leads)]
     volumes: list[Tree] = []
     if launch.plan.topology.gpus > 1:
         memory: dict[str, Tree] = {"medium": "Memory", "sizeLimit": SHARED_MEMORY}
@@ -51,8 +51,8 @@ def pod(launch: Launch, site: decl.KubernetesSite | None, *, leads: bool = True)
     if launch.files:
         volumes.append({"name": "files", "configMap": {"name": files_name(launch)}})
     if volumes:
-        pod["volumes"] = volumes
-    return pod
+        found["volumes"] = volumes
+    return found
 
 
 def _container(launch: Launch, site: decl.KubernetesSite | None, *, leads: bool) -> dict[str, Tree]:
@@ -118,7 +118,7 @@ def _wait(launch: Launch) -> dict[str, Tree]:
         "name": "wait-for-leader",
         "image": traced(image.value, None, Origin(image.span, "")),
         "command": ["bash", "-c", script, SLOTS["leader_address"], port],
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "securityContext": _security(launch, None),
     }
 
 

@@ -22,7 +22,7 @@ def environment_of(requirements: Sequence[str], cache: Path) -> Path:
     wanted = sorted(set(requirements))
     text = "\n".join([sys.version, sys.platform, *wanted])
     target = cache / "environments" / sha256(text.encode()).hexdigest()[:16]
-    made_once(target, lambda aside: _make(aside, wanted), lambda at: _python(at).exists())
+    made_once(target, lambda aside: make(aside, wanted), lambda at: _python(at).exists())
     return _python(target)
 
 
@@ -31,7 +31,8 @@ def _python(folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
-def _make(folder: Path, requirements: list[str]) -> None:
+def make(folder: Path, requirements: Sequence[str]) -> None:
+    """Fill a folder with an environment that has these requirements. Raises ExtractionError."""
     command = [sys.executable, "-m", "venv", "--without-pip", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:

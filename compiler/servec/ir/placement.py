@@ -39,12 +39,6 @@ class Placement:
     leader_port: int
     groups: tuple[Group, ...]
 
-    @property
-    def has_nvlink(self) -> bool:
-        """Whether the nodes of every replica share an NVLink domain."""
-        domains = [{host.nvlink_domain for host in group} for group in self.groups]
-        return bool(domains) and all(len(found) == 1 and "" not in found for found in domains)
-
 
 @dataclass(frozen=True, slots=True)
 class Placed:

@@ -129,17 +129,14 @@ class Key(NamedTuple):
     rest: bool
 
 
-class Declared:
+class Declared(NamedTuple):
     """What a class says of one of its keys; `default` is absent where the key must be there."""
 
-    __slots__ = ("default", "doc", "name", "rest", "shape")
-
-    def __init__(self, shape: Shape, doc: str, name: str, default: Any, rest: bool) -> None:
-        self.shape = shape
-        self.doc = doc
-        self.name = name
-        self.default = default
-        self.rest = rest
+    shape: Shape
+    doc: str
+    name: str
+    default: Any
+    rest: bool
 
 
 def key(shape: Shape, doc: str, *, required: bool = False, name: str = "") -> Any:

@@ -14,6 +14,12 @@ GPU_RESOURCES = {
 }
 
 
+def targets_of(model: decl.Model, project: decl.Project) -> set[str]:
+    """What is written for a model: its own targets, else the project's, else all."""
+    named = model.targets or project.targets
+    return {target.value for target in named} or set(decl.TARGETS.words)
+
+
 def gpu_resource(
     accelerator: knowledge.Accelerator, site: decl.KubernetesSite | None
 ) -> str | None:

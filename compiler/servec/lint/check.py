@@ -114,16 +114,7 @@ class Linter:
         if version is None and (released.covers(self.version) or not self.is_covered):
             version = self.version
         texts = [word.text for word in line.words]
-        call = line.call
-        for verdict in judge(
-            texts,
-            engine.serve,
-            engine.name,
-            released,
-            version,
-            call.positionals,
-            refused=call.refused,
-        ):
+        for verdict in judge(texts, engine.serve, engine.name, released, version, line.call):
             word = line.words[verdict.place] if verdict.place < len(line.words) else None
             findings.put(verdict.at(_span(path, word)))
         self._variables(path, engine, released, version, found, findings)

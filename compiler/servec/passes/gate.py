@@ -17,7 +17,7 @@ from servec.diag.findings import Findings, Severity
 from servec.ir import decl, knowledge
 from servec.ir.plan import Plan
 from servec.ir.setting import Rank, same
-from servec.ir.site import gpu_resource
+from servec.ir.site import gpu_resource, targets_of
 from servec.ir.words import NAME_CHARACTERS
 from servec.passes.carried import BASH_OWN, ENV_NAME, not_carried, refused
 from servec.passes.gate_engine import abilities
@@ -232,10 +232,10 @@ def _api_key(plan: Plan, project: decl.Project, findings: Findings) -> None:
     """A site that has an API key, and a server that has no channel for one."""
     subject = plan.subject
     engine = subject.engine.at(subject.version.version)
-    named = {item.value for item in subject.model.targets or project.targets} or None
+    targets = targets_of(subject.model, project)
     sites = {"systemd": project.systemd, "kubernetes": project.kubernetes}
     has_key = any(
-        site is not None and site.api_key is not None and (named is None or target in named)
+        site is not None and site.api_key is not None and target in targets
         for target, site in sites.items()
     )
     if has_key and first_that_holds(engine.serve.api_key, engine.version) is None:

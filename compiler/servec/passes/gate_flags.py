@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from servec.catalog.calls import Called
 from servec.catalog.catalog import Catalog
 from servec.catalog.engines import EngineAt
 from servec.catalog.released import Released
@@ -57,7 +58,7 @@ def flags(plan: Plan, catalog: Catalog, findings: Findings) -> None:
         engine.manifest.engine.value,
         released,
         subject.version.version,
-        positionals=0 if engine.call and engine.call.model else 1,
+        Called(0, 0 if engine.call and engine.call.model else 1),
         at_start=Severity.ERROR,
         beside=dict(_beside(plan, engine)),
     ):

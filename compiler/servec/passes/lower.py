@@ -147,12 +147,12 @@ def _node_environment(plan: Plan, placement: Placement) -> Iterator[NodeVariable
             value = nodes.template(item.value, constants)
             yield NodeVariable(item.name, value, item.given, item.lacking, False, origin)
     for items, leads in ((way.env, False), (way.leader_env, True)):
-        for item_ in items:
-            word = nodes.template(item_.value.value, constants)
+        for said in items:
+            word = nodes.template(said.value.value, constants)
             given = word.slots[0] if isinstance(word, Filled) else ""
-            origin = Origin(item_.value.span, "", "replicas over several nodes")
-            if item_.key.value not in own:
-                yield NodeVariable(item_.key.value, word, given, "", leads, origin)
+            origin = Origin(said.value.span, "", "replicas over several nodes")
+            if said.key.value not in own:
+                yield NodeVariable(said.key.value, word, given, "", leads, origin)
 
 
 def _told_by_variables(plan: Plan) -> Iterator[Variable]:

@@ -17,13 +17,13 @@ from servec.ir import decl
 from servec.ir.placement import Group, Host, Placed, Placement
 from servec.ir.plan import Plan
 from servec.ir.serve_start import Way
+from servec.ir.site import targets_of
 from servec.passes.place_roles import roles
 from servec.source.located import Span
 from servec.strategy import nodes
 
 MIG = "/mig-"
 """What the name of a resource has that is an instance of MIG: NVIDIA/k8s-device-plugin, mixed."""
-TARGETS = decl.TARGETS.words
 MEETING = 29500
 """Where rank 0 waits for the others: torch's own default."""
 APART = 10
@@ -53,8 +53,8 @@ class _Placer:
         subject, count = plan.subject, plan.subject.nodes
         site = self.project.kubernetes
         resource = site.gpu_resource if site else None
-        named = {item.value for item in subject.model.targets or self.project.targets}
-        if resource is not None and MIG in resource.value and "kubernetes" in (named or TARGETS):
+        targets = targets_of(subject.model, self.project)
+        if resource is not None and MIG in resource.value and "kubernetes" in targets:
             self.one_instance(plan, resource.span)
         per_node, rest = divmod(plan.topology.gpus, count)
         way = self.way(plan) if count > 1 else None
@@ -154,7 +154,7 @@ class _Placer:
             return None
         hosts = [self.host(name.value, name.span, count) for name in said]
         groups = tuple(tuple(hosts[at : at + count]) for at in range(0, len(hosts), count))
-        self.indices(groups, said[0].span)
+        self.addresses(groups, said[0].span)
         return groups
 
     def misfit(self, span: Span, problem: str, advice: str) -> None:
@@ -199,7 +199,12 @@ class _Placer:
             self.findings.add(codes.NO_INTERFACE, site.span, nodes=count)
         if count > 1 and site.gid_index is not None and not hcas:
             self.findings.add(codes.GID_UNUSED, site.gid_index.span, index=site.gid_index.value)
-        said = {"address": site.address, "interface": site.interface, "gid_index": site.gid_index}
+        said = {
+            "address": site.address,
+            "interface": site.interface,
+            "gid_index": site.gid_index,
+            "nvlink_domain": site.nvlink_domain,
+        }
         places = {key: item.span for key, item in said.items() if item is not None}
         places |= {"hcas": hcas[0].key.span} if hcas else {}
         return Host(
@@ -212,8 +217,8 @@ class _Placer:
             places=places,
         )
 
-    def indices(self, groups: tuple[Group, ...], span: Span) -> None:
-        """Addresses of a replica's nodes are distinct."""
+    def addresses(self, groups: tuple[Group, ...], span: Span) -> None:
+        """A finding where two nodes of a replica have one address."""
         for group in groups:
             addresses = [host.address for host in group]
             twice = next((one for one in addresses if addresses.count(one) > 1), None)
