@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import servec
 from hypothesis import given
@@ -10,6 +15,7 @@ from servec.api import shipped_catalog
 from servec.catalog.versions import parse_version
 from servec.diag.findings import Findings, Severity
 from servec.lint.check import Linter
+from servec.lint.find import ACTION, ACTION_LINE
 
 LINTER = Linter(shipped_catalog(), parse_version("0.29.0"))
 
@@ -234,3 +240,18 @@ def test_what_is_not_read_is_told() -> None:
     assert places(whole + "---\na: [\n") == [("SV0615", 1, 27), ("SV0627", 4, 1)]
     assert places("[" * 100_000 + "vllm serve")[0][0] == "SV0627"
     assert places("a: b: c # no engine here") == []
+
+
+def test_findings_are_json_where_a_program_reads(tmp_path: Path) -> None:
+    file = tmp_path / "a.sh"
+    file.write_text("vllm serve m --no-such-flag\n")
+    command = [sys.executable, "-m", "servec", "lint", "--version", "0.29.0", "--format", "json"]
+    done = subprocess.run([*command, file], capture_output=True, text=True, check=False)
+    (found,) = json.loads(done.stdout)
+    assert (done.returncode, found["code"]) == (1, "SV0615")
+
+
+def test_an_action_that_is_not_closed_ends_at_the_next() -> None:
+    text = "kind: Pod\nname: {{ a\nargs: [x, {{ b }}]\n"
+    assert ACTION.findall(text) == ["{{ b }}"]
+    assert ACTION_LINE.findall("{{ a\n{{ b }}\n") == ["{{ b }}"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import jsonschema
 import pytest
 import servec
 import yaml
+from servec.passes.carried import WRAPPER_OWN
 
 from tests.conftest import ROOT
 from tests.wrapper import Started, start, write_wrapper
@@ -276,11 +278,11 @@ def _log(wrapper: Path, wanted: str, seconds: float = 15) -> list[str]:
     raise AssertionError(log.read_text() if log.exists() else "no log")
 
 
-def _nobody_is_left(process: subprocess.Popen[str]) -> bool:
+def _nobody_is_left(pid: int) -> bool:
     end = time.time() + 5
     while time.time() < end:
         try:
-            os.killpg(process.pid, 0)
+            os.killpg(pid, 0)
         except ProcessLookupError:
             return True
         time.sleep(0.1)
@@ -293,7 +295,7 @@ def test_the_wrapper_ends_with_the_server(pair: Path) -> None:
     lines = _log(pair, "ray stopped")
     assert lines[0].startswith("ray start --head --block")
     assert lines[1] == f"server {_address(pair)}:29500"  # only after the port answers
-    assert _nobody_is_left(process)
+    assert _nobody_is_left(process.pid)
 
 
 def test_the_wrapper_hands_on_a_signal(pair: Path) -> None:
@@ -303,7 +305,7 @@ def test_the_wrapper_hands_on_a_signal(pair: Path) -> None:
     assert process.wait(30) == 7
     lines = _log(pair, "ray stopped")
     assert lines[-2:] == ["server stopped", "ray stopped"]
-    assert _nobody_is_left(process)
+    assert _nobody_is_left(process.pid)
 
 
 def test_the_server_does_not_outlive_the_other_process(pair: Path) -> None:
@@ -311,7 +313,25 @@ def test_the_server_does_not_outlive_the_other_process(pair: Path) -> None:
     assert process.wait(30) == 1
     assert "ray-head has ended: the server is stopped" in process.stderr.read()
     _log(pair, "server stopped")
-    assert _nobody_is_left(process)
+    assert _nobody_is_left(process.pid)
+
+
+def test_the_server_does_not_outlive_it_either_where_nobody_reads(pair: Path) -> None:
+    """Telling fails where the standard error is closed; stopping must not."""
+    folder = pair.parents[2]
+    quiet = folder / "quiet.sh"
+    quiet.write_text(f"exec bash {pair} --rank 0 2>&-\n")
+    environment = {
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        "LOG": str(folder / "log"),
+        "ADDRESS": _address(pair),
+        "SERVEC_LEADER_ADDRESS": _address(pair),
+        "RAY_LIFE": "2",
+    }
+    process = subprocess.Popen(["bash", quiet], env=environment, start_new_session=True)
+    assert process.wait(30) == 1
+    _log(pair, "server stopped")
+    assert _nobody_is_left(process.pid)
 
 
 def test_nothing_starts_beside_a_process_that_fails(pair: Path) -> None:
@@ -406,6 +426,57 @@ def test_a_user_cannot_write_a_placeholder() -> None:
         found = start(write_wrapper(result, Path(folder)), "--rank", "0", SERVEC_LEADER_ADDRESS="x")
     assert value in found.argv
     assert found.env["NOTE"] == value
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shares"), [("d1", "d1", True), ("d1", "d2", False), ("d1", "", False)]
+)
+def test_nvlink_is_of_a_shared_domain(one: str, other: str, shares: bool, tmp_path: Path) -> None:
+    nodes = {
+        name: {"address": name, "interface": "e"} | ({"nvlink_domain": domain} if domain else {})
+        for name, domain in (("n1", one), ("n2", other))
+    }
+    models = yaml.safe_dump({"models": {"m": _model(["n1", "n2"])}})
+    tree = {"servec.yaml": yaml.safe_dump({"nodes": nodes}), "specs/m.yaml": models}
+    result = servec.compile(tree=tree)
+    for rank in ("0", "1"):
+        env = start(write_wrapper(result, tmp_path), "--rank", rank).env
+        assert ("NCCL_MNNVL_ENABLE" in env, "NCCL_CUMEM_ENABLE" in env) == (shares, shares)
+
+
+def test_a_spec_has_no_variable_of_the_wrapper() -> None:
+    """Every name that a wrapper assigns is refused in `env`: it would be exported in its place."""
+    text = (ROOT / "templates/serve.sh.j2").read_text(encoding="utf-8")
+    text = re.sub(r"\{%.*?%\}|^ *#.*$|\{\{|\}\}", " ", text, flags=re.M)
+    names = set(re.findall(r"(?:^|[\s;(])([a-z_]+)\+?=", text))
+    names |= set(re.findall(r"\bfor \(?\(?([a-z_]+)", text))
+    for said in re.findall(r"\b(?:local|read)((?: -\w+)*(?: [a-z_]+(?:=\S*)?)+)$", text, re.M):
+        names |= set(re.findall(r"(?<![-\w])([a-z_]+)(?==|\s|$)", said))
+    assert {"hcas", "only", "argv", "waited"} <= names
+    assert names <= WRAPPER_OWN
+    for name in ("hcas", "only", "LWS_LEADER_ADDRESS", "EXECIGNORE"):
+        models = {"models": {"m": _model([], env={name: "1"})}}
+        del models["models"]["m"]["hosts"]
+        result = servec.compile(tree={"specs/m.yaml": yaml.safe_dump(models)})
+        assert {item.code.number for item in result.findings} & {"SV0605", "SV0626"}, name
+
+
+@pytest.mark.parametrize(
+    ("site", "wanted"),
+    [
+        ("fabric: ibb", "`fabric` must be one that `n1` has an adapter on: ib; it is `ibb`"),
+        ("kubernetes: {rdma: {resource: nvidia.com/gpu}}", "`kubernetes.rdma.resource` must be"),
+    ],
+)
+def test_a_site_that_would_lose_its_adapters_or_gpus(site: str, wanted: str) -> None:
+    nodes = "".join(
+        f"  n{k}: {{address: n{k}, interface: e, hcas: {{mlx5_0: ib}}}}\n" for k in (1, 2)
+    )
+    model = _model(["n1", "n2"], targets=["bash", "kubernetes"], image="vllm/vllm-openai:v0.29.0")
+    models = yaml.safe_dump({"models": {"m": model}})
+    tree = {"servec.yaml": f"{site}\nnodes:\n{nodes}", "specs/m.yaml": models}
+    messages = [item.message for item in servec.compile(tree=tree).findings]
+    assert any(message.startswith(wanted.partition(";")[0]) for message in messages), messages
 
 
 def test_two_roles_of_one_model() -> None:

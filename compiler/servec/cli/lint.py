@@ -10,7 +10,7 @@ import click
 from servec.api import catalog_of
 from servec.catalog.versions import parse_version
 from servec.diag.findings import Findings
-from servec.diag.render import render_text
+from servec.diag.render import render_json, render_text
 from servec.lint.check import Linter
 from servec.lint.find import SUFFIXES
 from servec.source import limits
@@ -20,7 +20,8 @@ from servec.source.files import Files, Memory
 @click.command("lint")
 @click.argument("paths", nargs=-1, required=True)
 @click.option("--version", "version", help="The engine's version, where no image tells it.")
-def command(paths: tuple[str, ...], version: str | None) -> int:
+@click.option("--format", "style", type=click.Choice(("text", "json")), default="text")
+def command(paths: tuple[str, ...], version: str | None, style: str) -> int:
     """Check command lines in scripts, units, compose files and Kubernetes manifests.
 
     PATHS are files, folders, or `-` for standard input. Nothing that is read is executed.
@@ -39,7 +40,9 @@ def command(paths: tuple[str, ...], version: str | None) -> int:
             return 1
         files.add(name, text)
         lines += linter.lint(name, text, findings)
-    sys.stdout.write(render_text(findings.show(), files.line))
+    shown = findings.show()
+    text = render_json(shown) if style == "json" else render_text(shown, files.line)
+    sys.stdout.write(text)
     counted = "1 command line" if lines == 1 else f"{lines} command lines"
     click.echo(f"servec: {counted} held against the catalogue", err=True)
     return 1 if findings.errors else 0

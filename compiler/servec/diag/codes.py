@@ -246,7 +246,7 @@ SECRET = Code(
 )
 BAD_ENV_NAME = Code(
     "SV0605", ERROR, "not an environment name", "`{name}` cannot name an environment variable",
-    "use letters, digits and `_`, not beginning with a digit, and none that bash keeps to itself",
+    "use letters, digits and `_`, not beginning with a digit, and none of bash or the wrapper",
 )
 UNREPRESENTABLE = Code(
     "SV0606", ERROR, "value cannot be passed",
@@ -470,7 +470,7 @@ NO_KEY_CHANNEL = Code(
 NO_INTERFACE = Code(
     "SV1022", WARNING, "no interface for the nodes' bootstrap",
     "{nodes} nodes, and nothing says over which interface they meet",
-    "give `mgmt_interface`: on a node with several, bootstrap may take the wrong one and hang",
+    "give `{key}`: on a node with several, bootstrap may take the wrong one and hang",
 )
 PORT_TWICE = Code(
     "SV1023", ERROR, "one port for two things", "{one} and {other} are both port {port}",

@@ -120,14 +120,14 @@ def _place(text: str, at: int) -> tuple[int, int]:
 # --- YAML ----------------------------------------------------------------------------------------
 
 UNKNOWN_PART = re.compile(
-    r"\$\([A-Za-z_][A-Za-z0-9_]*\)|\$\{[^}]*\}|\$[A-Za-z_][A-Za-z0-9_]*|\{\{.*?\}\}|\ue000+",
+    r"\$\([A-Za-z_][A-Za-z0-9_]*\)|\$\{[^}]*\}|\$[A-Za-z_][A-Za-z0-9_]*|\{\{(?:(?!\{\{).)*?\}\}|\ue000+",
     re.S,
 )
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-ACTION = re.compile(r"\{\{.*?\}\}", re.S)
-ACTION_LINE = re.compile(r"^[ \t]*(?:\{\{(?:(?!\}\}).)*\}\}[ \t]*)+$", re.M | re.S)
+ACTION = re.compile(r"\{\{(?:(?!\{\{).)*?\}\}", re.S)
+ACTION_LINE = re.compile(r"^[ \t]*(?:\{\{(?:(?!\{\{|\}\}).)*\}\}[ \t]*)+$", re.M | re.S)
 SLOT = "\ue000"
 """Stands for a character of an action of a template, which YAML takes for text."""
 

@@ -9,12 +9,22 @@ import re
 
 from servec.catalog.engines import EngineAt
 
-# Names that bash sets, counts or locks itself, and the wrapper's own: bash(1), Shell Variables.
+# Names that bash sets, counts, locks or acts on itself: bash(1), Shell Variables.
 BASH_OWN = frozenset((
-    "argv", "_", "BASHOPTS", "BASHPID", "BASH_COMMAND", "BASH_ENV", "COMP_WORDBREAKS", "DIRSTACK",
-    "EPOCHREALTIME", "EPOCHSECONDS", "EUID", "FUNCNAME", "GROUPS", "HISTCMD", "IFS", "LINENO",
-    "OPTARG", "OPTIND", "PIPESTATUS", "POSIXLY_CORRECT", "PPID", "PWD", "RANDOM", "SECONDS",
-    "SHELLOPTS", "SHLVL", "SRANDOM", "UID",
+    "_", "BASH_COMPAT", "BASH_VERSINFO", "EXECIGNORE", "FUNCNEST", "BASHOPTS", "BASHPID",
+    "BASH_COMMAND", "BASH_ENV", "COMP_WORDBREAKS", "DIRSTACK", "EPOCHREALTIME", "EPOCHSECONDS",
+    "EUID", "FUNCNAME", "GROUPS", "HISTCMD", "IFS", "LINENO", "OPTARG", "OPTIND", "PIPESTATUS",
+    "POSIXLY_CORRECT", "PPID", "PWD", "RANDOM", "SECONDS", "SHELLOPTS", "SHLVL", "SRANDOM",
+    "UID",
+))  # fmt: skip
+# Variables of the wrapper: what it exports would take their place.
+WRAPPER_OWN = frozenset((
+    "argv", "base", "before", "beside", "code", "facts", "flag", "folder", "found", "gid_index",
+    "have", "hcas", "image", "inside", "interface", "joins", "kept", "key", "known", "leader",
+    "leader_address", "leads", "left", "missing", "name", "negative", "node_address", "nvlink",
+    "one", "only", "opposites", "other", "pairs", "place", "placed", "rank", "replica",
+    "repository", "rest", "seen", "server", "spelled", "stopped", "switches", "tag", "three", "two",
+    "value", "values", "waited", "wanted", "word",
 ))  # fmt: skip
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 LOADS_CODE = frozenset((
@@ -38,6 +48,6 @@ def refused(name: str, engine: EngineAt) -> str:
     """Why a variable may not be set at all; empty where it may."""
     if name in LOADS_CODE:
         return "it makes the server load other code"
-    if name.startswith("SERVEC_") or engine.refuses(name):
+    if name.startswith(("SERVEC_", "LWS_")) or engine.refuses(name):
         return "it opens the server, or is servec's to decide"
     return ""

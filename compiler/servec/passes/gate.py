@@ -19,7 +19,7 @@ from servec.ir.plan import Plan
 from servec.ir.setting import Rank, same
 from servec.ir.site import gpu_resource, targets_of
 from servec.ir.words import NAME_CHARACTERS
-from servec.passes.carried import BASH_OWN, ENV_NAME, not_carried, refused
+from servec.passes.carried import BASH_OWN, ENV_NAME, WRAPPER_OWN, not_carried, refused
 from servec.passes.gate_engine import abilities
 from servec.passes.gate_flags import flags
 from servec.passes.gate_settings import is_credential, settings
@@ -136,7 +136,7 @@ def _environment(plan: Plan, findings: Findings) -> None:
     required = {item.key.value: item.value.value for item in locked.env} if locked else {}
     for item in subject.model.env:
         name, value = item.key.value, item.value.value
-        if not ENV_NAME.match(name) or name in BASH_OWN:
+        if not ENV_NAME.match(name) or name in BASH_OWN | WRAPPER_OWN:
             findings.add(codes.BAD_ENV_NAME, item.key.span, name=name)
         elif name in engine.secret_env or SECRET_ENV.match(name) or is_credential(value):
             findings.add(codes.SECRET, item.key.span, name=name)
@@ -262,10 +262,20 @@ def _kubernetes(plan: Plan, project: decl.Project, findings: Findings) -> None:
     if subject.image is None:
         advice = "give `image:`, or leave the target out with `targets: [bash, systemd]`"
         findings.add(codes.NO_IMAGE, span, target="kubernetes", advice=advice)
-    if gpu_resource(subject.accelerator, project.kubernetes) is None:
+    site = project.kubernetes
+    resource = gpu_resource(subject.accelerator, site)
+    if resource is None:
         advice = "name it in servec.yaml as `kubernetes: {gpu_resource: …}`"
         where = f"accelerator `{subject.accelerator.name.value}`"
         findings.add(codes.MISSING_KEY, span, where=where, key="gpu_resource", advice=advice)
+    if site and site.rdma and site.rdma.resource.value == resource:
+        findings.add(
+            codes.BAD_VALUE,
+            site.rdma.resource.span,
+            where="`kubernetes.rdma.resource`",
+            wanted="the resource of RDMA, another than the GPUs'",
+            value=f"`{resource}`",
+        )
     # A Service's name is a DNS-1035 label: it begins with a letter.
     if re.match(r"[0-9]", plan.name):
         what, limit, place = "a Kubernetes Service", NAME_CHARACTERS, subject.model.name

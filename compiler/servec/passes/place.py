@@ -189,6 +189,8 @@ class _Placer:
         site = self.sites[name]
         fabric = self.project.fabric.value if self.project.fabric else ""
         hcas = [item for item in site.hcas if not fabric or item.value.value == fabric]
+        if fabric and site.hcas and not hcas:
+            self.no_adapter(name, fabric, sorted({item.value.value for item in site.hcas}))
         fabrics = sorted({item.value.value for item in hcas})
         if count > 1 and len(fabrics) > 1:
             other = next(item for item in hcas if item.value.value == fabrics[1])
@@ -196,7 +198,7 @@ class _Placer:
         if count > 1 and not nodes.reaches_others(site.address.value):
             self.findings.add(codes.LOOPBACK_LEADER, site.address.span, address=site.address.value)
         if count > 1 and site.interface is None:
-            self.findings.add(codes.NO_INTERFACE, site.span, nodes=count)
+            self.findings.add(codes.NO_INTERFACE, site.span, nodes=count, key="interface")
         if count > 1 and site.gid_index is not None and not hcas:
             self.findings.add(codes.GID_UNUSED, site.gid_index.span, index=site.gid_index.value)
         said = {
@@ -215,6 +217,17 @@ class _Placer:
             gid_index=site.gid_index.value if site.gid_index else None,
             nvlink_domain=site.nvlink_domain.value if site.nvlink_domain else "",
             places=places,
+        )
+
+    def no_adapter(self, name: str, fabric: str, known: list[str]) -> None:
+        assert self.project.fabric is not None
+        self.findings.add(
+            codes.BAD_VALUE,
+            self.project.fabric.span,
+            where="`fabric`",
+            wanted=f"one that `{name}` has an adapter on: {', '.join(known)}",
+            value=f"`{fabric}`",
+            suggestion=nearest(fabric, known),
         )
 
     def addresses(self, groups: tuple[Group, ...], span: Span) -> None:

@@ -318,7 +318,7 @@ def _network(asked: Asked, findings: Findings) -> None:
         return
     if asked.nodes > 1 and not text(shard.mgmt_interface):
         span = place(shard.mgmt_interface, shard.span)
-        findings.add(codes.NO_INTERFACE, span, nodes=asked.nodes)
+        findings.add(codes.NO_INTERFACE, span, nodes=asked.nodes, key="mgmt_interface")
     ports = {"`http_port`": asked.http_port, "`kv_events_port`": number(shard.kv_events_port)}
     if asked.nodes > 1 and asked.rank == 0:
         ports["`leader_port`"] = asked.leader_port

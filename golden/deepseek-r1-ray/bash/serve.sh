@@ -287,15 +287,15 @@ run_both() {
     server=$!
     while is_running "$server" && is_running "$other"; do wait -n "$server" "$other" || true; done
     if is_running "$server"; then
-      if [[ ! $stopped ]]; then say ray-head' has ended: the server is stopped'; fi
       kill -TERM "$server" 2>/dev/null || true
       while is_running "$server"; do wait "$server" || true; done
+      if [[ ! $stopped ]]; then say ray-head' has ended: the server is stopped' || true; fi
       code=1
     else
       wait "$server" || code=$?
     fi
   elif [[ ! $stopped ]]; then
-    say ray-head' has ended: nothing is started'
+    say ray-head' has ended: nothing is started' || true
     code=1
   fi
   kill -TERM "$other" 2>/dev/null || true
