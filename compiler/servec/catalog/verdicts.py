@@ -28,6 +28,7 @@ from servec.catalog.command_line import (
     value_fault,
 )
 from servec.catalog.given import given, knob_of, meets, number, parsed
+from servec.catalog.history import history_of, instead
 from servec.catalog.versions import NEWEST, holds, in_range, parse_version
 from servec.diag import codes
 from servec.diag.findings import Code, Finding, Places, Severity
@@ -229,7 +230,7 @@ class _Judge:
         if use.flag.removed or use.flag.deprecated:
             told = use.flag.removed or use.flag.deprecated
             advice = told if told not in ("deprecated", "removed") else ""
-            advice = advice or _instead(use.flag.name, self.serve, self.released, self.version)
+            advice = advice or instead(use.flag.name, self.serve, self.released, self.version)
             if use.flag.removed:
                 yield self.verdict(
                     codes.UNKNOWN_FLAG,
@@ -348,7 +349,7 @@ def unknown_variable(
     history = history_of(released, lambda here: name in here.variables)
     shown = str(version) if version else "of unknown version"
     arguments = {"engine": engine, "version": shown, "name": name, "history": history}
-    advice = {"advice": _instead(name, serve, released, version) or "take it out"}
+    advice = {"advice": instead(name, serve, released, version) or "take it out"}
     advice = advice if history else {"advice": ""}
     own = [item.removeprefix(prefix) for item in known if item.startswith(prefix)]
     near = None if history else nearest(name.removeprefix(prefix), own)
@@ -361,13 +362,6 @@ def unknown_variable(
     )
 
 
-def _instead(name: str, serve: Serve, released: Released, version: Version | None) -> str:
-    """What to do with a variable or flag of other versions: the flag that took its place, where
-    this version has it; else nothing."""
-    flag = {item.key.value: item.value.value for item in serve.successors}.get(name)
-    return f"use `{flag}`" if flag in released.at(version).flags else ""
-
-
 def _roots(knobs: list[str]) -> set[str]:
     return {knob.partition(".")[0] for knob in knobs}
 
@@ -378,27 +372,6 @@ def _has_flag(word: str) -> Callable[[ReleasedAt], bool]:
 
 def _has_name(registry: str, name: str) -> Callable[[ReleasedAt], bool]:
     return lambda here: name in here.names(registry)
-
-
-def history_of(released: Released, has: Callable[[ReleasedAt], bool]) -> str:
-    """When something was there, as the end of a message; empty where it never was."""
-    runs = released.spans_of(has)
-    if len(runs) > 1:
-        return "; it is there " + " and ".join(map(_run, runs))
-    since, until = runs[0] if runs else ("", "")
-    if since and until:
-        return f"; it was there from {since} to {until}"
-    if since:
-        return f"; it is there since {since}"
-    return f"; it was there until {until}" if until else ""
-
-
-def _run(run: tuple[str, str]) -> str:
-    """One of several runs of releases: `until 0.16.0`, `in 0.9.0`, `since 0.33.0`."""
-    first, last = run
-    if first and last:
-        return f"in {first}" if first == last else f"from {first} to {last}"
-    return f"since {first}" if first else f"until {last}"
 
 
 def _shown(value: str) -> str:
