@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import servec
-from hypothesis import given
+import yaml
+from hypothesis import example, given
 from hypothesis import strategies as st
 from servec.api import shipped_catalog
 from servec.catalog.versions import parse_version
 from servec.diag.findings import Findings, Severity
 from servec.lint.check import Linter
+from servec.lint.places import places_of_scalar
 
 LINTER = Linter(shipped_catalog(), parse_version("0.29.0"))
 
@@ -79,6 +83,109 @@ def test_what_is_right_or_no_call_is_left_alone(script: str) -> None:
 )
 def test_mistake_is_found_at_its_place(path: str, text: str, found: list[str]) -> None:
     assert linted(path, text) == found
+
+
+CALL = "vllm serve m --bogus 1"
+
+
+@pytest.mark.parametrize(
+    ("scalar", "place"),
+    [
+        (f"|\n    set -e\n\n\n    {CALL}\n", "5:18"),
+        (f"|\n\n\n    {CALL}", "4:18"),
+        (f"|-2\n      set -e; {CALL}\n", "2:28"),
+        (f"|2+\n        {CALL}\n\n\n", "2:22"),
+        (f"|  # why\n    if true; then\n        {CALL}\n    fi\n", "3:22"),
+        ("|\n    vllm serve m \\\n      --bogus\n", "3:7"),
+        (">-\n    vllm serve m\n    --port 1\n\n      --bogus\n", "2:0"),
+        (">-\n    vllm serve m\n    --port 1\n    --bogus\n", "4:5"),
+        (">2\n  vllm serve m\n  --bogus\n", "3:3"),
+        ("vllm serve m\n   --port 1\n     --bogus\n", "3:6"),
+        ("'vllm serve ''m''\n   --port 1  --bogus'\n", "2:14"),
+        ('"vllm serve \\"m\\" \\\n   --port\\x20\\u0031\\  \\\n   --bogus"\n', "3:4"),
+        ('"set -e\\nvllm serve m --bogus"\n', "1:28"),
+        (f"|\n    bash -c '\n      set -e\n      {CALL}'\n", "4:20"),
+        (f"|\n    export A='é 漢😀'; {CALL}\n", "2:35"),
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_words_of_a_scalar_stand_where_the_file_has_them(scalar: str, place: str, end: str) -> None:
+    text = ("run: " + scalar + "next: 1\n").replace("\n", end)
+    # A line that is indented further is not folded, so that it begins a command of its own.
+    assert linted("a.yaml", text) == ([] if place == "2:0" else [f"a.yaml:{place} SV0615"])
+
+
+WORDS = st.lists(
+    st.text("ab-\\\"'# :é漢😀\u00a0", min_size=1, max_size=9).map(str.strip).filter(bool),
+    min_size=1,
+    max_size=30,
+)
+
+
+@given(WORDS, st.sampled_from("|>'\""), st.integers(10, 60), st.integers(0, 12))
+@example(["😀\u00a0:"], "|", 10, 7)
+def test_every_run_of_a_scalar_has_its_place(
+    words: list[str], style: str, width: int, seed: int
+) -> None:
+    """Whatever writes the scalar: each of its words begins at the character that it begins with."""
+    value = "".join(word + " \n"[(seed + at) % 5 == 0] for at, word in enumerate(words))
+    text = yaml.dump({"a": [value]}, default_style=style, width=width, allow_unicode=seed > 6)
+    node = yaml.compose(text, Loader=yaml.CSafeLoader).value[0][1].value[0]
+    assert node.value == value
+    lines = text.split("\n")
+    places = places_of_scalar(node, lines, 1)
+    for found in re.finditer(r"[^\s\"'\\]+", value):
+        line, column = places.at(found.start())
+        raw = lines[line - 1][column - 1 :]
+        assert raw.startswith((found[0][0], "\\")), (text, found[0], raw)
+
+
+def test_a_document_that_cannot_be_read_is_told_and_the_others_are_read() -> None:
+    good = "containers:\n- image: vllm/vllm-openai:v0.10.0\n  args: [--nnodes, '2']\n"
+    text = f"{good}---\na: [vllm serve m\n---\n{good}---\nb: {{{{ x }}}}: [vllm serve m\n"
+    assert linted("a.yaml", text) == [
+        "a.yaml:3:10 SV0615",
+        "a.yaml:5:4 SV0102",
+        "a.yaml:9:10 SV0615",
+        "a.yaml:11:11 SV0627",
+    ]
+    assert linted("a.yaml", "a: [\n") == []  # no engine is named
+
+
+@pytest.mark.parametrize(
+    ("template", "found"),
+    [
+        ("command: [vllm, serve, m]\nargs:\n{{- if .x }}\n- --bogus\n{{- end }}\n", ["4:3"]),
+        ("command: [vllm, serve, m]\nargs: [--port, {{ .p }}, --bogus]\n", ["2:26"]),
+        ("command: [vllm, serve, '{{ .x | default \"a'b\" }}', --bogus]\n", ["1:52"]),
+        ("run: vllm serve m --port {{ .x }} --bogus\n", ["1:35"]),
+        ("run: |\n  vllm serve m --port \\\n    {{ .x }}\n  vllm serve m --bogus\n", ["4:16"]),
+        ("command: [vllm, serve, m]\nargs: {{ toYaml .x | nindent 4 }}\n", []),
+        ("command: [vllm, serve, m]\nargs:\n  {{- toYaml .x | nindent 4 }}\n", []),
+        (
+            "command: [vllm, serve, m]\nargs:\n{{ if .x }}\n- --port=1\n{{ else }}\n"
+            "- --port=2\n{{ end }}\n{{ if .y }}\n- --port=3\n{{ end }}\n",
+            [],
+        ),
+        ("{{/* a: [vllm serve m --bogus\n*/}}\na: 1\n", []),
+        ("a: {{ if .x }}b{{ else }}c{{ end }}\nrun: vllm serve m --bogus\n", ["2:19"]),
+        ("{% if x %}\nrun: vllm serve m --bogus\n{% endif %}\n", ["2:19"]),
+    ],
+)
+def test_a_template_is_read_without_its_values(template: str, found: list[str]) -> None:
+    assert linted("a.yaml", template) == [f"a.yaml:{place} SV0615" for place in found]
+
+
+def test_the_image_of_a_merged_mapping_tells_the_version() -> None:
+    text = (
+        "x-a: &a\n  image: vllm/vllm-openai:v0.10.0\n"
+        "services:\n  one:\n    <<: *a\n    command: --model m --nnodes 2\n"
+    )
+    assert linted("a.yaml", text) == ["a.yaml:6:24 SV0615"]
+
+
+def test_text_for_people_is_no_call() -> None:
+    assert linted("a.yaml", "jobs:\n- name: vllm serve m --bogus\n  run: vllm serve m\n") == []
 
 
 @pytest.mark.parametrize(

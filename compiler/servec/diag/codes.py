@@ -324,6 +324,11 @@ REFUSED_VARIABLE = Code(
     "SV0626", ERROR, "variable that is refused", "`{name}` is refused: {reason}",
     "take it out; what needs it belongs into the image",
 )
+TEMPLATE = Code(
+    "SV0627", WARNING, "template that cannot be read",
+    "the command lines of this template are not checked: {problem}",
+    "render it first, and give what it renders to `servec lint -`",
+)
 
 # --- 07: lowering and artifacts ------------------------------------------------------------------
 NO_IMAGE = Code(

@@ -6,6 +6,7 @@ deploy.yaml: image vllm/vllm-openai:v0.10.0, args [--nnodes, "2"]
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -16,8 +17,10 @@ from servec.catalog.catalog import Catalog
 from servec.catalog.engines import Engine
 from servec.catalog.released import Released
 from servec.catalog.verdicts import judge, unknown_variable
+from servec.diag import codes
 from servec.diag.findings import Findings
-from servec.lint.find import Found, find
+from servec.lint.find import Found, in_text
+from servec.lint.find_yaml import Unread, in_yaml, is_yaml
 from servec.lint.shell import Word
 from servec.source.located import Span
 
@@ -43,7 +46,7 @@ class Linter:
         known = [released for name in names if (released := catalog.released(name))]
         # A version that is said for all is that of the engines that have such a release.
         self.is_covered = any(released.covers(version) for released in known if version)
-        self.marks = sorted(set(self._marks()))
+        self.marks = re.compile("|".join(map(re.escape, sorted(set(self._marks())))))
 
     def _marks(self) -> Iterator[str]:
         """What a text has that holds a command line of an engine: its program, or its image."""
@@ -55,10 +58,16 @@ class Linter:
 
     def lint(self, path: str, text: str, findings: Findings) -> int:
         """Findings about one file; how many command lines it has."""
-        if not any(mark in text for mark in self.marks):
+        if not self.marks.search(text):
             return 0
         count = 0
-        for found in find(path, text):
+        text = text.replace("\r\n", "\n")
+        for found in in_yaml(text, self.marks) if is_yaml(path, text) else in_text(text):
+            if isinstance(found, Unread):
+                code = codes.TEMPLATE if found.is_template else codes.SYNTAX
+                span = Span(path, found.line, found.column)
+                findings.add(code, span, problem=found.problem)
+                continue
             for line in self._lines(found):
                 count += 1
                 self._judge(path, line, found, findings)
@@ -69,6 +78,8 @@ class Linter:
         `docker run IMAGE` do; a container's words may leave it out."""
         words = found.words
         texts = [word.text for word in words]
+        if not self.marks.search("\n".join((found.image, *texts))):
+            return
         for start in range(len(words) if not texts or texts[0] in WRAPPERS else 1):
             for known in self.engines:
                 call = called(texts[start:], known.serve) if not _is_flag(texts[start]) else None
@@ -119,6 +130,8 @@ class Linter:
             call.positionals,
             refused=call.refused,
         ):
+            if found.is_template and verdict.code is codes.GIVEN_TWICE:
+                continue  # each may stand under its own condition
             word = line.words[verdict.place] if verdict.place < len(line.words) else None
             findings.put(verdict.at(_span(path, word)))
         self._variables(path, engine, released, version, found, findings)

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from servec.catalog.command_line import HOLE
+from servec.lint.places import Places
 
 UNKNOWN = HOLE
 ENDS = frozenset(";&|()\n")
@@ -29,7 +30,15 @@ REDIRECTION = re.compile(
 TEMPLATE = re.compile(r"\{\{[^\n]*?\}\}")
 PLAIN = re.compile(r"[^\s\"'\\$`;&|()<>]+")
 QUOTED = re.compile(r"[^\"\\$`{]+")
+SIMPLE = re.compile(r"([^\s\"'\\$`;&|()<>#{0-9][^\s\"'\\$`;&|()<>{]*)(?=[ \t\n;|)]|\Z)")
 SKIP = re.compile(r"[ \t\r]+|\\\r?\n")
+
+
+class Script(NamedTuple):
+    """A text that a shell may be given to run, and where it stands."""
+
+    text: str
+    places: Places
 
 
 class Word(NamedTuple):
@@ -39,6 +48,8 @@ class Word(NamedTuple):
     line: int
     column: int
     length: int
+    script: Script | None = None
+    """The word as a script, where it stands in quotes and has blanks."""
 
 
 class Command(NamedTuple):
@@ -48,12 +59,11 @@ class Command(NamedTuple):
     assignments: tuple[Word, ...]
 
 
-def commands(text: str, line: int = 1, column: int = 1, margin: int = 0) -> Iterator[Command]:
-    """The simple commands of a script whose first character is at a place; `margin` is how far its
-    further lines are indented there."""
+def commands(script: Script) -> Iterator[Command]:
+    """The simple commands of a script."""
     words: list[Word] = []
     assigned: list[Word] = []
-    for word in _Lexer(text, line, column, margin).words():
+    for word in _Lexer(script).words():
         if word is None:
             if words or assigned:
                 yield Command(tuple(words), tuple(assigned))
@@ -71,114 +81,108 @@ EXPORTS = ("export", "declare")
 
 
 class _Lexer:
-    def __init__(self, text: str, line: int, column: int, margin: int) -> None:
-        self.margin = margin
-        self.text = text
+    def __init__(self, script: Script) -> None:
+        self.text, self.places = script
         self.at = 0
-        self.line = line
-        self.start = 1 - column  # where the line's first column is, in the text
+        self.heres: list[str] = []
 
     def words(self) -> Iterator[Word | None]:
         """Words, and None at each end of a command."""
-        while self.at < len(self.text):
-            skipped = SKIP.match(self.text, self.at)
-            if skipped:
-                self._advance(skipped.end())
+        text, length = self.text, len(self.text)
+        while self.at < length:
+            if skipped := SKIP.match(text, self.at):
+                self.at = skipped.end()
                 continue
-            character = self.text[self.at]
-            if redirection := REDIRECTION.match(self.text, self.at):
+            if simple := SIMPLE.match(text, self.at):
+                self.at = simple.end()
+                yield Word(simple[1], *self.places.at(simple.start()), len(simple[1]))
+                continue
+            character = text[self.at]
+            if redirection := REDIRECTION.match(text, self.at):
                 self._redirection(redirection)
             elif character in ENDS:
-                self._advance(self.at + 1)
+                self.at += 1
+                if character == "\n":
+                    self._leave_heres()
                 yield None
             elif character == "#":
-                end = self.text.find("\n", self.at)
-                self._advance(len(self.text) if end < 0 else end)
+                end = text.find("\n", self.at)
+                self.at = length if end < 0 else end
             else:
                 yield self._word()
-
-    def _advance(self, to: int) -> None:
-        newlines = self.text.count("\n", self.at, to)
-        if newlines:
-            self.line += newlines
-            self.start = self.text.rfind("\n", self.at, to) + 1 - self.margin
-        self.at = to
 
     def _redirection(self, operator: re.Match[str]) -> None:
         """`2>&1`, `> file` and `<<EOF` with its text are no words of the command."""
         is_here = operator.group().lstrip("0123456789").rstrip("-") == "<<"
-        self._advance(operator.end())
+        self.at = operator.end()
         while skipped := SKIP.match(self.text, self.at):
-            self._advance(skipped.end())
+            self.at = skipped.end()
         if self.at < len(self.text) and self.text[self.at] not in ENDS:
             mark = self._word().text
-            if is_here:
-                self._here(mark)
+            if is_here and mark:
+                self.heres.append(mark)
 
-    def _here(self, mark: str) -> None:
-        """Leaves out the text of a here-document; what else stands on its first line stays."""
-        end = self.text.find("\n", self.at)
-        found = re.compile(rf"^\t*{re.escape(mark)}\r?$", re.M).search(self.text, max(end, self.at))
-        if found and end >= 0 and mark:
-            text = self.text[end + 1 : found.end()]
-            blank = "\n" * text.count("\n")
-            self.text = self.text[: end + 1] + blank + self.text[found.end() :]
+    def _leave_heres(self) -> None:
+        """Leaves out the texts of the here-documents that the line before has named."""
+        for mark in self.heres:
+            end = re.compile(rf"^\t*{re.escape(mark)}\r?$", re.M)
+            if found := end.search(self.text, self.at):
+                self.at = found.end()
+        self.heres = []
 
     def _word(self) -> Word:
-        line, column, first = self.line, self.at - self.start + 1, self.at
-        parts: list[str] = []
+        first = self.at
+        pieces: list[tuple[int, str, int]] = []
+        length = 0
+        for part, begin in self._parts():
+            pieces.append((length, part, begin))
+            length += len(part)
+        value = "".join(part for _, part, _ in pieces)
+        raw = self.text[first : self.at].partition("\n")[0]
+        script = None
+        if " " in value or "\n" in value:
+            script = Script(value, self.places.part(pieces))
+        return Word(value, *self.places.at(first), len(raw) or 1, script)
+
+    def _parts(self) -> Iterator[tuple[str, int]]:
+        """What a word is put together from, and where each part begins."""
         while self.at < len(self.text):
-            character = self.text[self.at]
-            if character in " \t\r" or character in ENDS or character in "<>":
-                break
-            parts.append(self._part(character))
-        raw = self.text[first : self.at]
-        length = len(raw.partition("\n")[0]) or 1
-        return Word("".join(parts), line, column, length)
-
-    def _part(self, character: str) -> str:
-        if character == "'":
-            return self._quoted("'")
-        if character == '"':
-            return self._double()
-        if character == "\\":
-            taken = self.text[self.at + 1 : self.at + 2]
-            self._advance(min(self.at + 2, len(self.text)))
-            return "" if taken == "\n" else taken
-        if found := EXPANSION.match(self.text, self.at) or TEMPLATE.match(self.text, self.at):
-            self._advance(found.end())
-            return HOLE
-        plain = PLAIN.match(self.text, self.at)
-        end = plain.end() if plain else self.at + 1
-        part = self.text[self.at : end]
-        self._advance(end)
-        return part
-
-    def _quoted(self, quote: str) -> str:
-        end = self.text.find(quote, self.at + 1)
-        end = len(self.text) if end < 0 else end
-        part = self.text[self.at + 1 : end]
-        self._advance(min(end + 1, len(self.text)))
-        return part
-
-    def _double(self) -> str:
-        parts = []
-        self._advance(self.at + 1)
-        while self.at < len(self.text) and self.text[self.at] != '"':
-            if found := EXPANSION.match(self.text, self.at):
-                self._advance(found.end())
-                parts.append(HOLE)
-            elif self.text[self.at] == "\\" and self.text[self.at + 1 : self.at + 2] in '"\\$`\n':
-                taken = self.text[self.at + 1 : self.at + 2]
-                parts.append("" if taken == "\n" else taken)
-                self._advance(min(self.at + 2, len(self.text)))
-            elif found := TEMPLATE.match(self.text, self.at):
-                self._advance(found.end())
-                parts.append(HOLE)
+            begin = self.at
+            character = self.text[begin]
+            if character in " \t\r<>" or character in ENDS:
+                return
+            if character == "'":
+                end = self.text.find("'", begin + 1)
+                end = len(self.text) if end < 0 else end
+                self.at = min(end + 1, len(self.text))
+                yield self.text[begin + 1 : end], begin + 1
+            elif character == '"':
+                self.at += 1
+                yield from self._double()
+            elif character == "\\":
+                taken = self.text[begin + 1 : begin + 2]
+                self.at = min(begin + 2, len(self.text))
+                yield "" if taken == "\n" else taken, begin + 1
             else:
-                plain = QUOTED.match(self.text, self.at)
-                end = plain.end() if plain else self.at + 1
-                parts.append(self.text[self.at : end])
-                self._advance(end)
-        self._advance(min(self.at + 1, len(self.text)))
-        return "".join(parts)
+                yield self._known_or_not(PLAIN), begin
+
+    def _double(self) -> Iterator[tuple[str, int]]:
+        while self.at < len(self.text) and self.text[self.at] != '"':
+            begin = self.at
+            escaped = self.text[begin + 1 : begin + 2]
+            if self.text[begin] == "\\" and escaped and escaped in '"\\$`\n':
+                self.at = begin + 2
+                yield "" if escaped == "\n" else escaped, begin + 1
+            else:
+                yield self._known_or_not(QUOTED), begin
+        self.at = min(self.at + 1, len(self.text))
+
+    def _known_or_not(self, known: re.Pattern[str]) -> str:
+        """The run of text that follows, or `HOLE` for an expansion."""
+        begin = self.at
+        if found := EXPANSION.match(self.text, begin) or TEMPLATE.match(self.text, begin):
+            self.at = found.end()
+            return HOLE
+        run = known.match(self.text, begin)
+        self.at = run.end() if run else begin + 1
+        return self.text[begin : self.at]
