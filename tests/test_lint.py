@@ -115,6 +115,26 @@ def test_words_of_a_scalar_stand_where_the_file_has_them(scalar: str, place: str
     assert linted("a.yaml", text) == ([] if place == "2:0" else [f"a.yaml:{place} SV0615"])
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "date\n",
+        "a 'b c' \"d $e\"; f\n",
+        "a 'b\n c'\n",
+        "a \\\n",
+        "cat <<E\n'\nE\n",
+        "a # it's\n",
+        "#\n\n",
+    ],
+)
+def test_lines_before_a_call_do_not_hide_it(lines: str) -> None:
+    calls = ["vllm serve m", "echo vllm serve m"][lines.endswith("\\\n")]
+    line = lines.count("\n") * 3 + 1
+    found = linted("a.sh", lines * 3 + "export VLLM_BOGUS=1\n" + f"{calls} --bogus\n")
+    expected = [f"a.sh:{line}:8 SV0620", f"a.sh:{line + 1}:14 SV0615"]
+    assert found == ([] if "echo" in calls else expected)
+
+
 WORDS = st.lists(
     st.text("ab-\\\"'# :é漢😀\u00a0", min_size=1, max_size=9).map(str.strip).filter(bool),
     min_size=1,

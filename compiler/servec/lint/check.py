@@ -62,7 +62,9 @@ class Linter:
             return 0
         count = 0
         text = text.replace("\r\n", "\n")
-        for found in in_yaml(text, self.marks) if is_yaml(path, text) else in_text(text):
+        for found in (
+            in_yaml(text, self.marks) if is_yaml(path, text) else in_text(text, self.marks)
+        ):
             if isinstance(found, Unread):
                 code = codes.TEMPLATE if found.is_template else codes.SYNTAX
                 span = Span(path, found.line, found.column)

@@ -35,16 +35,18 @@ class Found(NamedTuple):
     """Whether they are a template's, so that some may stand under a condition."""
 
 
-def in_text(text: str) -> Iterator[Found]:
+def in_text(text: str, marks: re.Pattern[str]) -> Iterator[Found]:
     """The command lines of a systemd unit or a script."""
     script = Script(text, places_of_text(text))
-    yield from in_unit(script) if UNIT.search(text) else in_script(script)
+    yield from in_unit(script) if UNIT.search(text) else in_script(script, marks=marks)
 
 
-def in_script(script: Script, image: str = "") -> Iterator[Found]:
+def in_script(
+    script: Script, image: str = "", marks: re.Pattern[str] | None = None
+) -> Iterator[Found]:
     """The command lines of a script, with the variables that are exported before them."""
     exported: list[Word] = []
-    for command in commands(script):
+    for command in commands(script, marks):
         own = [_name(word) for word in command.assignments]
         if not command.words or _exports(command):
             exported += own
