@@ -29,11 +29,11 @@ def called(argv: Sequence[str], serve: Serve) -> Called | None:
     flag is taken for the program's own words."""
     if argv and argv[0].startswith("-"):
         return Called(0, 1)
-    found = [call for call in _calls(serve) if _begins(argv, [word.value for word in call.program])]
+    found = [(words, call) for call in _calls(serve) if (words := _words(argv, call))]
     if not found:
         return None
-    words = max(len(call.program) for call in found)
-    calls = [call for call in found if len(call.program) == words]
+    words = max(words for words, _ in found)
+    calls = [call for here, call in found if here == words]
     bare = any(call.model is None for call in calls)
     if bare and len(calls) > 1:  # the model as a word is one of two ways, and comes first
         bare = len(argv) > words and not argv[words].startswith("-")
@@ -46,9 +46,23 @@ def _calls(serve: Serve) -> Iterator[Call]:
     yield from serve.known_calls
 
 
-def _begins(argv: Sequence[str], program: list[str]) -> bool:
-    if len(argv) < len(program):
-        return False
-    first = argv[0].rpartition("/")[2]
-    is_python = PYTHON.match(first) and PYTHON.match(program[0])
-    return bool(first == program[0] or is_python) and list(argv[1 : len(program)]) == program[1:]
+def _words(argv: Sequence[str], call: Call) -> int:
+    """How many words of a command line are a call's program; 0 where it is another one."""
+    program = [word.value for word in call.program]
+    first = argv[0].rpartition("/")[2] if argv else ""
+    options = 0
+    if PYTHON.match(first) and PYTHON.match(program[0]):
+        options = _python_options(argv)
+    elif first != program[0]:
+        return 0
+    begin, end = 1 + options, options + len(program)
+    is_other = len(argv) > end and argv[end] in [word.value for word in call.other]
+    return 0 if is_other or list(argv[begin:end]) != program[1:] else end
+
+
+def _python_options(argv: Sequence[str]) -> int:
+    """How many words before `-m` are Python's own options: `python3 -u -X dev -m …`."""
+    at = 1
+    while at < len(argv) and argv[at].startswith("-") and argv[at] not in ("-m", "-c", "-"):
+        at += 2 if argv[at] in ("-X", "-W") else 1
+    return at - 1

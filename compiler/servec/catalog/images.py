@@ -56,6 +56,19 @@ class ImageTable:
         engines = self._engines.get(_place(parse_reference(text).repository), set())
         return next(iter(engines)) if len(engines) == 1 else None
 
+    def held_by(self, text: str) -> str | None:
+        """The engine of an image: of its repository, or of a mirror that kept its name alone,
+        where the name has the engine in it."""
+        repository = parse_reference(text).repository
+        name = repository.rpartition("/")[2]
+        named = {
+            engine
+            for place, engines in self._engines.items()
+            for engine in engines
+            if place.rpartition("/")[2] == name and mentions(name, engine)
+        }
+        return self.engine_of(text) or (next(iter(named)) if len(named) == 1 else None)
+
     def version(self, engine: str, text: str, marker: str = "") -> EngineVersion:
         """The version of an engine in an image, or unknown with the reason."""
         found = self.find(engine, text)
@@ -122,6 +135,13 @@ class ImageTable:
             version = parse_version(image.version.value)
             if image.engine.value == engine and version is not None:
                 yield version, name, image
+
+
+def mentions(image: str, engine: str) -> bool:
+    """Whether the name of an image has the engine's in it, however its parts are joined."""
+    joints = str.maketrans("", "", "-_.")
+    repository = parse_reference(image).repository.lower().translate(joints)
+    return engine.translate(joints) in repository
 
 
 def _place(repository: str) -> str:

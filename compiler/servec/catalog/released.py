@@ -22,7 +22,7 @@ from servec.ir.facts import Flag
 from servec.ir.releases import EngineCatalogue, FlagFacts
 from servec.ir.shape import Text
 from servec.ir.words import FLAG
-from servec.source.located import At, List, Map, Node, Plain, plain
+from servec.source.located import At, List, Map, Node, Plain, Span, plain
 
 INTERVAL = re.compile(r"(?P<first>[^\s,]*?)\.\.(?P<last>[^\s,]*)\Z")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -45,6 +45,7 @@ class Released:
         self._places = {release: place for place, release in enumerate(self.releases)}
         self._intervals: dict[str, Interval] = {}
         self._at: dict[int, ReleasedAt] = {}
+        self._at_versions: dict[Version | None, int] = {}
 
     def at(self, version: Version | None) -> ReleasedAt:
         """What is accepted at a version."""
@@ -60,11 +61,12 @@ class Released:
         return self._at[place]
 
     def _place(self, version: Version | None) -> int:
-        known = [(parse_version(release), place) for release, place in self._places.items()]
-        older = [place for at, place in known if at is not None and at <= (version or NEWEST)]
-        if version is None or not any(at for at, _ in known):
-            return len(known) - 1
-        return max(older, default=0)
+        if version not in self._at_versions:
+            known = [(parse_version(release), place) for release, place in self._places.items()]
+            older = [place for at, place in known if at is not None and at <= (version or NEWEST)]
+            is_known = version is not None and self.has_versions
+            self._at_versions[version] = max(older, default=0) if is_known else len(known) - 1
+        return self._at_versions[version]
 
     def check(self) -> None:
         """Read all of it, so that every mistake is found; for a project's own catalogue."""
@@ -84,13 +86,44 @@ class Released:
 
     def covers(self, version: Version | None) -> bool:
         """Whether a version is neither newer nor older than what was read."""
+        if version is None or not self.has_versions:
+            return not self.has_versions
+        first, last = self._ends
+        return first <= version <= last
+
+    @cached_property
+    def has_versions(self) -> bool:
+        """Whether its releases are versions that can be compared."""
+        return any(parse_version(release) for release in self.releases)
+
+    @cached_property
+    def _ends(self) -> tuple[Version, Version]:
+        """The first and the last version."""
         known = [at for at in map(parse_version, self.releases) if at is not None]
-        return not known or (version is not None and known[0] <= version <= known[-1])
+        return known[0], known[-1]
+
+    @cached_property
+    def _reads(self) -> dict[str, str]:
+        """How each release was read."""
+        return {item.key.value: item.value.read.value for item in self.record.releases}
+
+    def tell_end(
+        self, engine: str, version: Version, span: Span | None, findings: Findings
+    ) -> None:
+        """A finding about a version that is newer or older than what was read."""
+        release = self.at(version).release
+        findings.add(
+            codes.CATALOGUE_ENDS,
+            span,
+            engine=engine,
+            version=version,
+            release=release,
+            end="oldest" if release == self.releases[0] else "newest",
+        )
 
     def was_run(self, version: Version | None) -> bool:
         """Whether the release was read by its own parser."""
-        reads = {item.key.value: item.value.read.value for item in self.record.releases}
-        return all(reads[here.release] == "parser" for here in self.around(version))
+        return all(self._reads[here.release] == "parser" for here in self.around(version))
 
     def spans_of(self, has: Callable[[ReleasedAt], bool]) -> list[tuple[str, str]]:
         """The first and the last release of each run of which something is true; empty where that

@@ -14,8 +14,14 @@ NEWEST = Version("999999")
 """Stands for an unknown version, which takes the newest rules: newer than any release."""
 
 
+LONGEST = 100
+"""Characters of a version; Python refuses to read a number of thousands of digits."""
+
+
 @cache
 def parse_version(text: str) -> Version | None:
+    if len(text) > LONGEST:
+        return None
     try:
         return Version(text)
     except InvalidVersion:

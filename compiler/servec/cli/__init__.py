@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -66,6 +67,8 @@ def servec() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command line and give its exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what its encoding lacks is shown as an escape
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = servec.main(list(arguments), prog_name="servec", standalone_mode=False)
         for stream in (sys.stdout, sys.stderr):

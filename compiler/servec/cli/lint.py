@@ -2,69 +2,123 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
+from packaging.version import Version
 
 from servec.api import catalog_of
+from servec.catalog.catalog import Catalog
 from servec.catalog.versions import parse_version
-from servec.diag.findings import Findings
+from servec.diag import codes
+from servec.diag.findings import Findings, Severity
 from servec.diag.render import render_json, render_text
 from servec.lint.check import Linter
-from servec.lint.find import SUFFIXES
+from servec.lint.find_docker import is_dockerfile
 from servec.source import limits
 from servec.source.files import Files, Memory
+from servec.source.located import Span
+
+SUFFIXES = frozenset((".yaml", ".yml", ".json", ".sh", ".bash", ".service", ".container"))
 
 
 @click.command("lint")
 @click.argument("paths", nargs=-1, required=True)
-@click.option("--version", "version", help="The engine's version, where no image tells it.")
+@click.option(
+    "--version",
+    "given",
+    multiple=True,
+    metavar="[ENGINE=]VERSION",
+    help="The engine's version, where no image tells it.",
+)
+@click.option("--strict", is_flag=True, help="A warning ends with 1 too.")
 @click.option("--format", "style", type=click.Choice(("text", "json")), default="text")
-def command(paths: tuple[str, ...], version: str | None, style: str) -> int:
-    """Check command lines in scripts, units, compose files and Kubernetes manifests.
+def command(paths: tuple[str, ...], given: tuple[str, ...], strict: bool, style: str) -> int:
+    """Check command lines in scripts, units, Dockerfiles, compose files and Kubernetes manifests.
 
     PATHS are files, folders, or `-` for standard input. Nothing that is read is executed.
     """
-    parsed = parse_version(version) if version is not None else None
-    if version is not None and parsed is None:
-        raise click.BadParameter(f"`{version}` is not a version")
     findings = Findings()
     files = Files(Memory({}), findings)
-    linter = Linter(catalog_of("."), parsed)
+    linter = _linter(catalog_of("."), given, findings)
     lines = 0
-    for name in _expanded(paths):
-        text = _text(name)
+    for name, is_named in _expanded(paths):
+        text = _text(name, findings)
         if text is None:
-            click.echo(f"servec: cannot read {name}", err=True)
-            return 1
-        files.add(name, text)
-        lines += linter.lint(name, text, findings)
+            continue
+        before = len(findings)
+        own = linter.lint(name, text, findings)
+        lines += own
+        if len(findings) > before:
+            files.add(name, text)
+        elif is_named and not own:
+            click.echo(f"servec: {name} has no command line of an engine", err=True)
     shown = findings.show()
-    text = render_json(shown) if style == "json" else render_text(shown, files.line)
-    sys.stdout.write(text)
+    sys.stdout.write(render_json(shown) if style == "json" else render_text(shown, files.line))
     counted = "1 command line" if lines == 1 else f"{lines} command lines"
     click.echo(f"servec: {counted} held against the catalogue", err=True)
-    return 1 if findings.errors else 0
+    fails = Severity.WARNING if strict else Severity.ERROR
+    return int(any(finding.severity >= fails for finding in shown))
 
 
-def _expanded(paths: tuple[str, ...]) -> list[str]:
-    """Files as they were named; of folders, those of a known kind, in the order of their paths."""
-    found: list[str] = []
-    for name in paths:
-        if name != "-" and Path(name).is_dir():
-            inside = Path(name).rglob("*")
-            found += sorted(
-                str(path) for path in inside if path.suffix in SUFFIXES and path.is_file()
-            )
+def _linter(catalog: Catalog, given: tuple[str, ...], findings: Findings) -> Linter:
+    """A linter for the versions that were given: of single engines, or one for those that have
+    releases around it. A version that no release that was read is near is told."""
+    version: Version | None = None
+    versions: dict[str, Version] = {}
+    for text in given:
+        engine, _, number = text.rpartition("=")
+        name = catalog.aliases.get(engine, engine)
+        parsed = parse_version(number)
+        if parsed is None:
+            raise click.BadParameter(f"`{number}` is not a version")
+        if engine and name not in catalog.engine_names:
+            raise click.BadParameter(f"unknown engine `{engine}`; {catalog.known_engines}")
+        if not engine and version is not None:
+            raise click.BadParameter("give a second version as ENGINE=VERSION")
+        if engine:
+            versions[name] = parsed
         else:
-            found.append(name)
-    return found
+            version = parsed
+    linter = Linter(catalog, version, versions)
+    for name, released in linter.catalogued.items():
+        asked = versions.get(name, None if linter.is_covered else version)
+        if asked is not None and not released.covers(asked) and released.has_versions:
+            released.tell_end(name, asked, None, findings)
+    return linter
 
 
-def _text(name: str) -> str | None:
+def _expanded(paths: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
+    """Files, and whether they were named; of folders, those of a known kind, in the order of their
+    paths."""
+    for name in paths:
+        if name == "-" or not Path(name).is_dir():
+            yield name, True
+            continue
+        inside = (path for path in Path(name).rglob("*") if _is_known(path) and path.is_file())
+        yield from ((str(path), False) for path in sorted(inside))
+
+
+def _is_known(path: Path) -> bool:
+    return path.suffix.lower() in SUFFIXES or is_dockerfile(path.name)
+
+
+def _text(name: str, findings: Findings) -> str | None:
+    """The text of a file, whatever its bytes are; None with a finding where it cannot be read."""
+    span = Span(name, 1, 1)
     try:
-        content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    except OSError:
+        with sys.stdin.buffer if name == "-" else Path(name).open("rb") as file:
+            content = file.read(limits.FILE_BYTES + 1)
+    except OSError as error:
+        findings.add(codes.UNREADABLE, span, problem=error.strerror or str(error))
         return None
-    return content[: limits.FILE_BYTES].decode("utf-8", "replace").replace("\0", "\ufffd")
+    if len(content) > limits.FILE_BYTES:
+        problem = f"more than {limits.FILE_BYTES // 1024 // 1024} MiB"
+        findings.add(codes.TOO_LARGE, span, problem=problem, advice="split the file")
+        return None
+    is_wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = content.decode("utf-16" if is_wide else "utf-8", "replace")
+    return text.removeprefix("\ufeff").replace("\0", "\ufffd")

@@ -324,9 +324,10 @@ REFUSED_VARIABLE = Code(
     "SV0626", ERROR, "variable that is refused", "`{name}` is refused: {reason}",
     "take it out; what needs it belongs into the image",
 )
-NOT_READ = Code(
-    "SV0627", WARNING, "file is not read further", "the rest of the file is not YAML: {problem}",
-    "mend it, or render it first, as with `helm template … | servec lint -`",
+TEMPLATE = Code(
+    "SV0627", WARNING, "template that cannot be read",
+    "the command lines of this template are not checked: {problem}",
+    "render it first, and give what it renders to `servec lint -`",
 )
 
 # --- 07: lowering and artifacts ------------------------------------------------------------------

@@ -63,7 +63,8 @@ def _excerpt(
     text = line_of(span.file, span.line)
     if text is None or not text.strip():
         return [f"{place} ({words})" if words else place]
-    text, start = _window(_printable(text), span.column - 1)
+    text, start = _window(text, span.column - 1)
+    text = _printable(text)
     length = max(1, min(span.length, len(text) - start))
     gutter = " " * len(str(span.line))
     caret = " " * start + paint(mark * length + (f" {words}" if words else ""), code)

@@ -49,6 +49,18 @@ class Call:
         "flags that it refuses though its parser has them, and the versions that do; `--flag=` is "
         "one with its value tied to it",
     )
+    other: tuple[At[str], ...] = key(
+        ListOf(TEXT), "words behind the program that make it another command"
+    )
+
+
+@declaration
+class EntryPoint:
+    """The program of the engine's own images, which a container's words follow."""
+
+    span: Span
+    versions: At[str] | None = key(RULE_RANGE, "versions whose images start it")
+    program: tuple[At[str], ...] = key(ListOf(TEXT, 1), "program and first words", required=True)
 
 
 @declaration
@@ -309,6 +321,9 @@ class Serve:
     calls: tuple[Call, ...] = key(ListOf(Record(Call), 1), "how it is called")
     known_calls: tuple[Call, ...] = key(
         ListOf(Record(Call)), "other ways that people call it, of command lines to be checked"
+    )
+    entry_points: tuple[EntryPoint, ...] = key(
+        ListOf(Record(EntryPoint)), "what its own images start, as far as it is known"
     )
     flags: OwnFlags | None = key(Record(OwnFlags), "flags that servec gives itself")
     environment_only: Environment | None = key(

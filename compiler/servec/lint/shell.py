@@ -1,12 +1,14 @@
 """Simple commands in a shell script, each word with its place.
 
+    args=(--port 8000)
     export VLLM_USE_V1=1
-    exec vllm serve "$MODEL" --port 8000 \\
+    exec vllm serve "$MODEL" "${args[@]}" \\
       --max-model-len 8k
       -> Command(words=(exec, vllm, serve, UNKNOWN, --port, 8000, --max-model-len, 8k), …)
 
 What a variable or a substitution would give is not known: such a word is `UNKNOWN`, and a part of a
-word that is not known is the character `HOLE`.
+word that is not known is the character `HOLE`. A list of words, or flags in a variable, is known
+where the script sets it before. A command inside a substitution is a command too.
 """
 
 from __future__ import annotations
@@ -16,20 +18,44 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from servec.catalog.command_line import HOLE
+from servec.lint.places import Places
 
 UNKNOWN = HOLE
+DEPTH = 4
+"""How deep substitutions in substitutions are read."""
 ENDS = frozenset(";&|()\n")
-EXPANSION = re.compile(
-    r"\$(?:\{[^}\n]{0,200}\}|\([^)\n]{0,200}\)|[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])"
-    r"|`[^`\n]{0,200}`"
+NAME = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])")
+TEMPLATE = re.compile(r"\{\{(?:(?!\{\{|\}\})[^\n])*\}\}")
+LIST = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=\(")
+WORDS_OF = re.compile(
+    r"\$(?:\{(?P<braced>[A-Za-z_]\w*)(?:\[[@*]\])?\}|(?P<bare>[A-Za-z_]\w*))\Z"
+    r"|\"\$\{(?P<quoted>[A-Za-z_]\w*)\[@\]\}\"\Z"
 )
 REDIRECTION = re.compile(
-    r"(?:[0-9]+|\{[A-Za-z_][A-Za-z0-9_]*\}|&)?(?:<<-|<<<|<<|<>|<&|>&|>>|>\||<|>)"
+    r"(?:[0-9]+|\{[A-Za-z_][A-Za-z0-9_]*\}|&)?(?:<<-|<<<|<<|<>|<&|>&|>>|>\||[<>](?!\())"
 )
-TEMPLATE = re.compile(r"\{\{[^\n]*?\}\}")
 PLAIN = re.compile(r"[^\s\"'\\$`;&|()<>]+")
 QUOTED = re.compile(r"[^\"\\$`{]+")
+SIMPLE = re.compile(r"([^\s\"'\\$`;&|()<>#{0-9][^\s\"'\\$`;&|()<>{]*)(?=[ \t\n;|)]|\Z)")
+# A line that ends what it begins: no open quote, escape, block or here-document, no assignment.
+WHOLE_LINE = re.compile(r"(?:[^\n\"'\\`<#={}()]++|\"[^\"\n\\`]*+\"|'[^'\n]*+')*+\n")
 SKIP = re.compile(r"[ \t\r]+|\\\r?\n")
+INSIDE = re.compile(r"\\.|'[^']*+'|[\"(){}`]", re.S)
+CLOSES = {"(": ")", "{": "}", "`": "`"}
+ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+EXPORTS = ("export", "declare")
+
+
+class Script(NamedTuple):
+    """A text that a shell may be given to run, and where it stands."""
+
+    text: str
+    places: Places
+
+    def part(self, begin: int, end: int) -> Script:
+        """A part of it."""
+        text = self.text[begin:end]
+        return Script(text, self.places.part([(0, text, begin)]))
 
 
 class Word(NamedTuple):
@@ -39,6 +65,10 @@ class Word(NamedTuple):
     line: int
     column: int
     length: int
+    script: Script | None = None
+    """The word as a script, where it stands in quotes and has blanks."""
+    of: str = ""
+    """The variable that the word is, where its value is words of their own: `"${args[@]}"`."""
 
 
 class Command(NamedTuple):
@@ -46,139 +76,266 @@ class Command(NamedTuple):
 
     words: tuple[Word, ...]
     assignments: tuple[Word, ...]
+    here: Script | None = None
+    """The here-document that it is given."""
+    is_put_together: bool = False
+    """Whether words of it were set before, so that some may stand under a condition."""
 
 
-def commands(text: str, line: int = 1, column: int = 1, margin: int = 0) -> Iterator[Command]:
-    """The simple commands of a script whose first character is at a place; `margin` is how far its
-    further lines are indented there."""
+class _List(NamedTuple):
+    """`name=(…)`, or `name+=(…)`."""
+
+    name: str
+    words: tuple[Word, ...]
+    is_added: bool
+
+
+def commands(
+    script: Script, marks: re.Pattern[str] | None = None, depth: int = DEPTH
+) -> Iterator[Command]:
+    """The simple commands of a script, those inside of substitutions last. With `marks`, a line
+    that is commands of its own, has none of the marks and sets no variable may be left out, which
+    is much faster."""
     words: list[Word] = []
     assigned: list[Word] = []
-    for word in _Lexer(text, line, column, margin).words():
-        if word is None:
+    lists: dict[str, list[Word]] = {}
+    lexer = _Lexer(script, marks)
+    for word in lexer.words():
+        if isinstance(word, _List):
+            if not word.is_added:
+                lists[word.name] = []
+            lists.setdefault(word.name, []).extend(word.words)
+        elif word is None:
             if words or assigned:
-                yield Command(tuple(words), tuple(assigned))
+                yield _command(words, assigned, lists, lexer.here)
             words, assigned = [], []
         elif ASSIGNMENT.match(word.text) and (not words or words[0].text in EXPORTS):
             assigned.append(word)
+            if flags := _flags(word):
+                lists[flags.name] = list(flags.words)
         else:
             words.append(word)
     if words or assigned:
-        yield Command(tuple(words), tuple(assigned))
+        yield _command(words, assigned, lists, lexer.here)
+    for inner in lexer.inner if depth else ():
+        yield from commands(inner, marks, depth - 1)
 
 
-ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
-EXPORTS = ("export", "declare")
+def _command(
+    words: list[Word],
+    assigned: list[Word],
+    lists: dict[str, list[Word]],
+    here: Script | None,
+) -> Command:
+    """With the words of each list at its place; a list that is not known stays one word."""
+    known = any(word.of in lists for word in words)
+    if known:
+        words = [part for word in words for part in lists.get(word.of, [word])]
+    return Command(tuple(words), tuple(assigned), here, known)
+
+
+def _flags(word: Word) -> _List | None:
+    """`ARGS="--port 8000 …"`: a variable whose value is flags, so that it is written without
+    quotes where it is used."""
+    name, _, value = word.text.partition("=")
+    if not value.startswith("-") or not name.isidentifier():
+        return None
+    begin = len(name) + 1
+    if word.script is None:
+        alone = word._replace(text=value, column=word.column + begin)
+        return _List(name, (alone,), is_added=False)
+    inner = commands(word.script.part(begin, len(word.text)), depth=0)
+    first = next(inner, None)
+    return _List(name, first.words, is_added=False) if first else None
 
 
 class _Lexer:
-    def __init__(self, text: str, line: int, column: int, margin: int) -> None:
-        self.margin = margin
-        self.text = text
+    def __init__(self, script: Script, marks: re.Pattern[str] | None) -> None:
+        self.script = script
+        self.text, self.places = script
+        self.marks = marks
         self.at = 0
-        self.line = line
-        self.start = 1 - column  # where the line's first column is, in the text
+        self.heres: list[str] = []
+        self.here: Script | None = None
+        self.inner: list[Script] = []
+        self.open: set[str] = set()
 
-    def words(self) -> Iterator[Word | None]:
-        """Words, and None at each end of a command."""
-        while self.at < len(self.text):
-            skipped = SKIP.match(self.text, self.at)
-            if skipped:
-                self._advance(skipped.end())
+    def words(self) -> Iterator[Word | _List | None]:
+        """Words, lists, and None at each end of a command."""
+        text, length = self.text, len(self.text)
+        self._leave_lines()
+        while self.at < length:
+            if skipped := SKIP.match(text, self.at):
+                self.at = skipped.end()
                 continue
-            character = self.text[self.at]
-            if redirection := REDIRECTION.match(self.text, self.at):
+            if simple := SIMPLE.match(text, self.at):
+                self.at = simple.end()
+                yield Word(simple[1], *self.places.at(simple.start()), len(simple[1]))
+                continue
+            character = text[self.at]
+            if redirection := REDIRECTION.match(text, self.at):
                 self._redirection(redirection)
             elif character in ENDS:
-                self._advance(self.at + 1)
+                self.at += 1
+                if character == "\n":
+                    self._leave_heres()
+                    self._leave_lines()
                 yield None
+                self.here = None
             elif character == "#":
-                end = self.text.find("\n", self.at)
-                self._advance(len(self.text) if end < 0 else end)
+                end = text.find("\n", self.at)
+                self.at = length if end < 0 else end
+            elif found := LIST.match(text, self.at):
+                self.at = found.end()
+                name = found[0].rstrip("(=+")
+                yield _List(name, tuple(self._listed()), is_added="+" in found[0])
             else:
                 yield self._word()
 
-    def _advance(self, to: int) -> None:
-        newlines = self.text.count("\n", self.at, to)
-        if newlines:
-            self.line += newlines
-            self.start = self.text.rfind("\n", self.at, to) + 1 - self.margin
-        self.at = to
+    def _listed(self) -> Iterator[Word]:
+        """The words of a list, up to its end."""
+        while self.at < len(self.text):
+            character = self.text[self.at]
+            if skipped := SKIP.match(self.text, self.at):
+                self.at = skipped.end()
+            elif character == "#":
+                end = self.text.find("\n", self.at)
+                self.at = len(self.text) if end < 0 else end
+            elif character == ")":
+                self.at += 1
+                return
+            elif character in ENDS or character in "<>":
+                self.at += 1
+            else:
+                yield self._word()
+
+    def _leave_lines(self) -> None:
+        """Leaves out the whole lines that follow and have no mark."""
+        while self.marks and (line := WHOLE_LINE.match(self.text, self.at)):
+            if self.marks.search(line[0]):
+                return
+            self.at = line.end()
 
     def _redirection(self, operator: re.Match[str]) -> None:
         """`2>&1`, `> file` and `<<EOF` with its text are no words of the command."""
         is_here = operator.group().lstrip("0123456789").rstrip("-") == "<<"
-        self._advance(operator.end())
+        self.at = operator.end()
         while skipped := SKIP.match(self.text, self.at):
-            self._advance(skipped.end())
+            self.at = skipped.end()
         if self.at < len(self.text) and self.text[self.at] not in ENDS:
             mark = self._word().text
-            if is_here:
-                self._here(mark)
+            if is_here and mark:
+                self.heres.append(mark)
 
-    def _here(self, mark: str) -> None:
-        """Leaves out the text of a here-document; what else stands on its first line stays."""
-        end = self.text.find("\n", self.at)
-        found = re.compile(rf"^\t*{re.escape(mark)}\r?$", re.M).search(self.text, max(end, self.at))
-        if found and end >= 0 and mark:
-            text = self.text[end + 1 : found.end()]
-            blank = "\n" * text.count("\n")
-            self.text = self.text[: end + 1] + blank + self.text[found.end() :]
+    def _leave_heres(self) -> None:
+        """Leaves out the texts of the here-documents that the line before has named."""
+        for mark in self.heres:
+            end = re.compile(rf"^\t*{re.escape(mark)}\r?$", re.M)
+            if mark not in self.open and (found := end.search(self.text, self.at)):
+                self.here = self.script.part(self.at, found.start())
+                self.at = found.end()
+            else:
+                self.open.add(mark)  # none closes it further down either
+        self.heres = []
 
     def _word(self) -> Word:
-        line, column, first = self.line, self.at - self.start + 1, self.at
-        parts: list[str] = []
+        first = self.at
+        pieces: list[tuple[int, str, int]] = []
+        length = 0
+        for part, begin in self._parts():
+            pieces.append((length, part, begin))
+            length += len(part)
+        value = "".join(part for _, part, _ in pieces)
+        written = self.text[first : self.at]
+        raw = written.partition("\n")[0]
+        script = None
+        if " " in value or "\n" in value:
+            script = Script(value, self.places.part(pieces))
+        found = WORDS_OF.match(written) if written[:1] in '$"' else None
+        name = (found["braced"] or found["bare"] or found["quoted"]) if found else ""
+        return Word(value, *self.places.at(first), len(raw) or 1, script, name)
+
+    def _parts(self) -> Iterator[tuple[str, int]]:
+        """What a word is put together from, and where each part begins."""
         while self.at < len(self.text):
-            character = self.text[self.at]
-            if character in " \t\r" or character in ENDS or character in "<>":
-                break
-            parts.append(self._part(character))
-        raw = self.text[first : self.at]
-        length = len(raw.partition("\n")[0]) or 1
-        return Word("".join(parts), line, column, length)
-
-    def _part(self, character: str) -> str:
-        if character == "'":
-            return self._quoted("'")
-        if character == '"':
-            return self._double()
-        if character == "\\":
-            taken = self.text[self.at + 1 : self.at + 2]
-            self._advance(min(self.at + 2, len(self.text)))
-            return "" if taken == "\n" else taken
-        if found := EXPANSION.match(self.text, self.at) or TEMPLATE.match(self.text, self.at):
-            self._advance(found.end())
-            return HOLE
-        plain = PLAIN.match(self.text, self.at)
-        end = plain.end() if plain else self.at + 1
-        part = self.text[self.at : end]
-        self._advance(end)
-        return part
-
-    def _quoted(self, quote: str) -> str:
-        end = self.text.find(quote, self.at + 1)
-        end = len(self.text) if end < 0 else end
-        part = self.text[self.at + 1 : end]
-        self._advance(min(end + 1, len(self.text)))
-        return part
-
-    def _double(self) -> str:
-        parts = []
-        self._advance(self.at + 1)
-        while self.at < len(self.text) and self.text[self.at] != '"':
-            if found := EXPANSION.match(self.text, self.at):
-                self._advance(found.end())
-                parts.append(HOLE)
-            elif self.text[self.at] == "\\" and self.text[self.at + 1 : self.at + 2] in '"\\$`\n':
-                taken = self.text[self.at + 1 : self.at + 2]
-                parts.append("" if taken == "\n" else taken)
-                self._advance(min(self.at + 2, len(self.text)))
-            elif found := TEMPLATE.match(self.text, self.at):
-                self._advance(found.end())
-                parts.append(HOLE)
+            begin = self.at
+            character = self.text[begin]
+            if self.text.startswith(("<(", ">("), begin):
+                self.at = begin + 1
+                yield self._substituted("("), begin
+            elif character in " \t\r<>" or character in ENDS:
+                return
+            elif character == "'":
+                end = self.text.find("'", begin + 1)
+                end = len(self.text) if end < 0 else end
+                self.at = min(end + 1, len(self.text))
+                yield self.text[begin + 1 : end], begin + 1
+            elif character == '"':
+                self.at += 1
+                yield from self._double()
+            elif character == "\\":
+                taken = self.text[begin + 1 : begin + 2]
+                self.at = min(begin + 2, len(self.text))
+                yield "" if taken == "\n" else taken, begin + 1
             else:
-                plain = QUOTED.match(self.text, self.at)
-                end = plain.end() if plain else self.at + 1
-                parts.append(self.text[self.at : end])
-                self._advance(end)
-        self._advance(min(self.at + 1, len(self.text)))
-        return "".join(parts)
+                yield self._known_or_not(PLAIN), begin
+
+    def _double(self) -> Iterator[tuple[str, int]]:
+        while self.at < len(self.text) and self.text[self.at] != '"':
+            begin = self.at
+            escaped = self.text[begin + 1 : begin + 2]
+            if self.text[begin] == "\\" and escaped and escaped in '"\\$`\n':
+                self.at = begin + 2
+                yield "" if escaped == "\n" else escaped, begin + 1
+            else:
+                yield self._known_or_not(QUOTED), begin
+        self.at = min(self.at + 1, len(self.text))
+
+    def _known_or_not(self, known: re.Pattern[str]) -> str:
+        """The run of text that follows, or `HOLE` for an expansion."""
+        begin = self.at
+        if found := NAME.match(self.text, begin) or TEMPLATE.match(self.text, begin):
+            self.at = found.end()
+            return HOLE
+        if self.text.startswith(("$(", "${"), begin):
+            self.at = begin + 1
+            return self._substituted(self.text[begin + 1])
+        if self.text[begin] == "`":
+            return self._substituted("`")
+        run = known.match(self.text, begin)
+        self.at = run.end() if run else begin + 1
+        return self.text[begin : self.at]
+
+    def _substituted(self, opening: str) -> str:
+        """`HOLE` for what stands between a bracket and its end; a command in it is kept."""
+        begin = self.at + 1
+        end = self._closing(begin, opening)
+        if end < 0:
+            self.open.add(opening)
+            self.at = begin
+        else:
+            self.at = end + 1
+            if opening != "{":
+                self.inner.append(self.script.part(begin, end))
+        return HOLE
+
+    def _closing(self, begin: int, opening: str) -> int:
+        """Where the bracket that is open at `begin` ends, or -1. One that does not end is looked
+        for once, so that a text of many is not read as often."""
+        if opening in self.open:
+            return -1
+        depth, closing = 1, CLOSES[opening]
+        is_quoted = False
+        for found in INSIDE.finditer(self.text, begin):
+            mark = found[0]
+            if mark == '"':
+                is_quoted = not is_quoted
+            elif is_quoted and opening != "`":
+                continue
+            elif mark == closing:
+                depth -= 1
+                if not depth:
+                    return found.start()
+            elif mark == opening:
+                depth += 1
+        return -1

@@ -99,15 +99,7 @@ def _age(plan: Plan, released: Released, findings: Findings) -> None:
     version, model = plan.subject.version.version, plan.subject.model
     if version is not None and not released.covers(version):
         place = model.engine_version or model.image or model.name
-        release = released.at(version).release
-        findings.add(
-            codes.CATALOGUE_ENDS,
-            place.span,
-            engine=plan.subject.engine.name,
-            version=version,
-            release=release,
-            end="oldest" if release == released.releases[0] else "newest",
-        )
+        released.tell_end(plan.subject.engine.name, version, place.span, findings)
 
 
 def _renamed(plan: Plan, findings: Findings) -> None:

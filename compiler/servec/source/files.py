@@ -30,6 +30,7 @@ class Files:
         self.shipped: Folder | None = None if same else Folder(root)
         self._nodes: dict[str, Node | None] = {}
         self._texts: dict[str, str] = {}
+        self._lines: dict[str, list[str]] = {}
 
     def listing(self, folder: str) -> tuple[list[str], list[str]]:
         """The data files below a folder: the project's own, then the shipped ones."""
@@ -68,9 +69,10 @@ class Files:
 
     def line(self, path: str, number: int) -> str | None:
         """One line of a file that was read, for carets."""
-        text = self._texts.get(path)
-        breaks = "\n" if path.lower().endswith(".json") else YAML_BREAKS
-        lines = re.split(breaks, text) if text is not None else []
+        if path not in self._lines:
+            breaks = YAML_BREAKS if path.lower().endswith((".yaml", ".yml")) else "\r?\n"
+            self._lines[path] = re.split(breaks, self._texts.get(path, ""))
+        lines = self._lines[path]
         return lines[number - 1] if 0 < number <= len(lines) else None
 
     def add(self, path: str, text: str) -> None:

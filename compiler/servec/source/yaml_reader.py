@@ -26,15 +26,22 @@ def read_yaml(file: str, text: str, findings: Findings) -> Node | None:
     """The document's value, or None where there is none that could be read."""
     try:
         return _Reader(file, text, findings).document()
-    except yaml.MarkedYAMLError as error:
-        span, problem = _conflict(file, text) or _mark(file, error)
+    except yaml.YAMLError as error:
+        span, problem = problem_of(file, text, error)
         findings.add(codes.SYNTAX, span, problem=problem)
-    except yaml.reader.ReaderError as error:
-        problem = f"the character U+{_character(error):04X} is not allowed in YAML"
-        findings.add(codes.SYNTAX, _place(file, text, error.position), problem=problem)
     except _TooMuch:
         pass
     return None
+
+
+def problem_of(file: str, text: str, error: Exception) -> tuple[Span, str]:
+    """Where and why a text is no YAML."""
+    if isinstance(error, yaml.MarkedYAMLError):
+        return _conflict(file, text) or _mark(file, error)
+    if isinstance(error, yaml.reader.ReaderError):
+        problem = f"the character U+{_character(error):04X} is not allowed in YAML"
+        return _place(file, text, error.position), problem
+    return Span(file, 1, 1), "it is too deep"
 
 
 class _TooMuch(Exception):
