@@ -6,13 +6,16 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import servec
 from hypothesis import given
 from hypothesis import strategies as st
+from packaging.version import Version
 from servec.api import shipped_catalog
-from servec.catalog.versions import parse_version
+from servec.catalog.versions import parse_range, parse_version
+from servec.diag import codes
 from servec.diag.findings import Findings, Severity
 from servec.lint.check import Linter
 from servec.lint.find import ACTION, ACTION_LINE
@@ -108,13 +111,34 @@ def test_random_bytes_are_no_defect(content: bytes, path: str) -> None:
 
 
 def test_words_given_to_the_function_are_judged_without_a_shell() -> None:
-    argv = ["vllm", "serve", "m", "--max-model-len", "8k", "--bogus", "$(touch x)", "--seed", 5]
-    found = servec.check_argv("vllm", argv, version="0.29.0")  # type: ignore[list-item]
-    assert [item.code.number for item in found] == ["SV0615"]
+    argv = ["vllm", "serve", "m", "--max-model-len", "8k", "--bogus", "$(touch x)", "--seed", "5"]
+    found = servec.check_argv("vllm", argv, version="0.29.0")
+    assert [str(item.code) for item in found] == ["SV0615"]
     deep = '{"a":' * 50_000
     servec.check_argv("vllm", ["vllm", "serve", "m", "--hf-overrides", deep], version="0.29.0")
     with pytest.raises(servec.UnknownEngine):
         servec.check_argv("vlm", [])
+
+
+@pytest.mark.parametrize("argv", ["vllm serve m", b"vllm", ["vllm", b"serve"], ["vllm", 5], None])
+def test_what_are_no_words_is_a_type_error(argv: Any) -> None:
+    with pytest.raises(TypeError, match="`argv`"):
+        servec.check_argv("vllm", argv, version="0.29.0")
+
+
+@pytest.mark.parametrize(
+    "named", [{"engine": ["vllm"]}, {"version": 29}, {"version": Version("1")}, {"image": b"x"}]
+)
+def test_what_is_no_text_is_a_type_error(named: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=f"`{next(iter(named))}` is a str"):
+        servec.check_argv(**{"engine": "vllm", "argv": ["vllm", "serve", "m"], **named})
+
+
+@pytest.mark.parametrize("version", ["9" * 5000, "0." + "1" * 5000, "1!" + "2" * 5000, "0.1\n\0"])
+def test_a_version_that_python_cannot_read_is_no_version(version: str) -> None:
+    (found,) = servec.check_argv("vllm", ["vllm", "serve", "m"], version=version)
+    assert found.code is codes.BAD_VERSION
+    assert parse_range(f">={version}") is None
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Protocol, TypeVar
 
 from packaging.specifiers import InvalidSpecifier, Specifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from servec.source.located import At
 
@@ -18,7 +18,7 @@ NEWEST = Version("999999")
 def parse_version(text: str) -> Version | None:
     try:
         return Version(text)
-    except InvalidVersion:
+    except ValueError:  # no version, or a number of more digits than Python reads
         return None
 
 
@@ -31,9 +31,11 @@ def release_order(text: str) -> tuple[int, Version, str]:
 @cache
 def parse_range(text: str) -> SpecifierSet | None:
     try:
-        return SpecifierSet(text)
+        bounds = SpecifierSet(text)
     except InvalidSpecifier:
         return None
+    known = all(parse_version(bound.version.removesuffix(".*")) for bound in bounds)
+    return bounds if known else None
 
 
 @cache

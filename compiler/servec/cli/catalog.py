@@ -192,14 +192,27 @@ def diff(engine: str, old: str, new: str) -> int:
     released = _released(engine)
     if released is None:
         return 1
-    for text in (old, new):
-        if parse_version(text) is None:
-            raise click.BadParameter(f"`{text}` is not a version")
-    one, other = released.at(parse_version(old)), released.at(parse_version(new))
+    one, other = (_release(engine, released, text) for text in (old, new))
     click.echo(f"{engine} {one.release} -> {other.release}")
     for line in _changes(one, other):
         click.echo(line)
     return 0
+
+
+def _release(engine: str, released: Released, text: str) -> ReleasedAt:
+    """The release that tells what a version accepts; where it is another, that is said."""
+    version = parse_version(text)
+    if version is None:
+        raise click.BadParameter(f"`{text[:60]}` is not a version")
+    here = released.at(version)
+    if parse_version(here.release) != version:
+        why = (
+            ""
+            if released.covers(version)
+            else f", the {released.end_of(here)} release that was read"
+        )
+        click.echo(f"servec: {engine} {text} is taken as {here.release}{why}", err=True)
+    return here
 
 
 def _changes(one: ReleasedAt, other: ReleasedAt) -> Iterator[str]:

@@ -38,6 +38,15 @@ class EngineVersion:
 
 
 @dataclass(frozen=True, slots=True)
+class FieldForm:
+    """What one release takes for a key of a JSON value, as the catalogue says it: a type as
+    `int>=0|null`, `list[str]`, `json:Class`, `word`, and what `word` may be."""
+
+    type: str
+    choices: tuple[Plain, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Flag:
     """A flag as one release has it. `kind`: `switch` takes no value, `pair` has negative forms,
     `value` and `append` take one. `choices` are enforced where there are any; `variable` is the

@@ -99,14 +99,14 @@ def _age(plan: Plan, released: Released, findings: Findings) -> None:
     version, model = plan.subject.version.version, plan.subject.model
     if version is not None and not released.covers(version):
         place = model.engine_version or model.image or model.name
-        release = released.at(version).release
+        here = released.at(version)
         findings.add(
             codes.CATALOGUE_ENDS,
             place.span,
             engine=plan.subject.engine.name,
             version=version,
-            release=release,
-            end="oldest" if release == released.releases[0] else "newest",
+            release=here.release,
+            end=released.end_of(here),
         )
 
 
