@@ -153,7 +153,11 @@ NAMED = (
         "vllm",
         TAKES,
         "a validator of the release may make a class of a text, so any text is taken",
-        ("--compilation-config.pass_config",),
+        (
+            "--compilation-config.pass_config",
+            "--quantization-config.linear",
+            "--quantization-config.moe",
+        ),
         ("a value in JSON", "a value behind a dot"),
     ),
     Named(

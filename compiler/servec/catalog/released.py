@@ -255,6 +255,7 @@ class ReleasedAt:
             deprecated=_reason(self.value(facts.deprecated), "deprecated"),
             removed=_reason(self.value(facts.removed), "removed"),
             variable=self._variable(facts),
+            suggested=tuple(self._each(facts.suggested)),
         )
 
     def _words(self, node: Node | None, shape: Text) -> Iterator[str]:

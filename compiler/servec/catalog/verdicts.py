@@ -263,7 +263,7 @@ class _Judge:
         for value in [json.dumps(keyed(use, self.syntax))] if use.key else use.values:
             wanted = value_fault(use.flag, value, self.syntax)
             if wanted:
-                allowed = [str(choice) for choice in use.flag.choices]
+                allowed = map(str, (*use.flag.choices, *use.flag.suggested))
                 near = nearest(value, allowed)
                 yield self.bad_value(use, use.flag.name, wanted, value, near)
             elif owner := self.owner(use.flag):

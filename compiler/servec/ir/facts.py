@@ -49,8 +49,8 @@ class FieldForm:
 @dataclass(frozen=True, slots=True)
 class Flag:
     """A flag as one release has it. `kind`: `switch` takes no value, `pair` has negative forms,
-    `value` and `append` take one. `choices` are enforced where there are any; `variable` is the
-    name in the environment that says the same."""
+    `value` and `append` take one. `choices` are enforced where there are any, `suggested` only
+    named by its help; `variable` is the name in the environment that says the same."""
 
     name: str
     spellings: tuple[str, ...]
@@ -63,6 +63,7 @@ class Flag:
     deprecated: str
     removed: str
     variable: str
+    suggested: tuple[Plain, ...] = ()
 
     @property
     def takes_value(self) -> bool:
