@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -118,6 +119,47 @@ def test_words_given_to_the_function_are_judged_without_a_shell() -> None:
     servec.check_argv("vllm", ["vllm", "serve", "m", "--hf-overrides", deep], version="0.29.0")
     with pytest.raises(servec.UnknownEngine):
         servec.check_argv("vlm", [])
+
+
+@pytest.mark.parametrize(
+    ("version", "words", "is_taken"),
+    [
+        ("0.29.0", "--lora-modules a=b c=d", True),
+        ("0.29.0", """--lora-modules '{"name": "a", "path": "b"}'""", True),
+        ("0.29.0", "--lora-modules a", False),
+        ("0.29.0", "--lora-modules a=b c", False),
+        ("0.29.0", """--lora-modules '{"name": "a"}'""", False),
+        ("0.29.0", """--lora-modules '{"name": "a", "path": "b", "paht": "c"}'""", False),
+        ("0.8.4", """--limit-mm-per-prompt '{"image": 4}'""", False),
+        ("0.8.5", """--limit-mm-per-prompt '{"image": 4}'""", True),
+        ("0.8.4", "--limit-mm-per-prompt image=4,audio=2", True),
+        ("0.8.4", "--limit-mm-per-prompt image=many", False),
+        ("0.8.4", "-O.level=3", False),
+        ("0.12.0", "-O.level=3", True),
+        ("0.29.0", "-O3", True),
+        ("0.29.0", "-O 3", True),
+        ("0.29.0", "-O=3", True),
+        ("0.29.0", "-O '{}'", False),
+        ("0.29.0", "--help=ModelConfig", True),
+        ("0.8.4", "--help=ModelConfig", False),
+        ("0.29.0", "--eplb-config.window_size 1k", True),
+        ("0.12.0", "--eplb-config.window_size 1k", False),
+    ],
+)
+def test_a_value_is_taken_where_the_release_takes_it(
+    version: str, words: str, is_taken: bool
+) -> None:
+    argv = ["vllm", "serve", "m", *shlex.split(words)]
+    found = servec.check_argv("vllm", argv, version=version)
+    assert [item.message for item in found if item.severity is Severity.ERROR][:1] == (
+        [] if is_taken else [found[0].message]
+    )
+
+
+def test_a_short_word_that_wants_a_number_is_told_so() -> None:
+    (found,) = servec.check_argv("vllm", ["vllm", "serve", "m", "-O", "{}"], version="0.29.0")
+    assert found.message == "vllm 0.29.0 has no flag `-O` without a number"
+    assert found.help == "write `-O2`, or `--optimization-level`"
 
 
 @pytest.mark.parametrize("argv", ["vllm serve m", b"vllm", ["vllm", b"serve"], ["vllm", 5], None])

@@ -30,11 +30,12 @@ from servec.catalog.command_line import (
 from servec.catalog.given import given, keyed, knob_of, meets, number, parsed
 from servec.catalog.history import history_of, instead
 from servec.catalog.json_values import Refused, refused
-from servec.catalog.versions import NEWEST, holds, in_range, parse_version
+from servec.catalog.syntax import syntax_of
+from servec.catalog.versions import NEWEST, holds, in_range
 from servec.diag import codes
 from servec.diag.findings import Code, Finding, Places, Severity
 from servec.diag.suggest import nearest
-from servec.source.located import At, Plain, Span
+from servec.source.located import Plain, Span
 
 if TYPE_CHECKING:
     from servec.catalog.released import Released, ReleasedAt
@@ -77,7 +78,7 @@ def judge(
     """Verdicts about the words behind a program. `at_start` is the severity of what the parser
     accepts and the server refuses when it starts; `beside` is what is said in other ways than by
     flags, as `env.NAME` and keys of a file of options."""
-    syntax = _syntax(serve, released, version, call.positionals)
+    syntax = syntax_of(serve, released, version, call.positionals)
     told = [
         list(
             _Judge(
@@ -100,39 +101,6 @@ def judge(
         pairs = ((one, other) for one in agreed for other in others if _same(one, other))
         agreed = [min(pair, key=_severity) for pair in pairs]
     return [_softened(verdict, released, version) for verdict in agreed]
-
-
-def _syntax(serve: Serve, released: Released, version: Version | None, positionals: int) -> Syntax:
-    rules = serve.syntax
-    if rules is None:
-        return Syntax(abbreviations=released.abbreviations, positionals=positionals)
-    since = parse_version(rules.dotted_since.value) if rules.dotted_since else None
-    is_dotted = rules.dotted is not None and rules.dotted.value
-    levels = {rule.word.value: rule for rule in reversed(rules.levels) if holds(rule, version)}
-    return Syntax(
-        abbreviations=released.abbreviations,
-        underscores=rules.underscores is not None and rules.underscores.value,
-        dotted=is_dotted and (since is None or version is None or version >= since),
-        positionals=positionals,
-        pairs=_holds(rules.pairs, version),
-        topics=_holds(rules.topics, version),
-        items={
-            item.key.value: (
-                tuple(word.value for word in item.value.required),
-                tuple(word.value for word in item.value.optional),
-            )
-            for item in rules.items
-        },
-        suffixes=_holds(rules.suffixes, version),
-        levels=tuple(
-            (word, rule.flag.value, rule.key.value if rule.key else "")
-            for word, rule in levels.items()
-        ),
-    )
-
-
-def _holds(versions: At[str] | None, version: Version | None) -> bool:
-    return versions is not None and in_range(version or NEWEST, versions.value)
 
 
 def _same(one: Verdict, other: Verdict) -> bool:
@@ -222,6 +190,13 @@ class _Judge:
                 )
 
     def unknown(self, fault: Fault) -> Verdict:
+        level = next((flag for word, flag, _ in self.syntax.levels if word == fault.word), "")
+        if level:
+            said = {
+                "history": " without a number",
+                "advice": f"write `{fault.word}2`, or `{level}`",
+            }
+            return self.verdict(codes.UNKNOWN_FLAG, fault.place, flag=fault.word, **said)
         history = history_of(self.released, _has_flag(fault.word))
         near = None if history else nearest(fault.word, self.here.flags | self.here.negatives)
         advice = "" if near else ("take it out, or take another version" if history else "")
