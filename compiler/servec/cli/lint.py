@@ -28,7 +28,7 @@ def command(paths: tuple[str, ...], version: str | None, style: str) -> int:
     """
     parsed = parse_version(version) if version is not None else None
     if version is not None and parsed is None:
-        raise click.BadParameter(f"`{version}` is not a version")
+        raise click.BadParameter(f"`{version[:60]}` is not a version")
     findings = Findings()
     files = Files(Memory({}), findings)
     linter = Linter(catalog_of("."), parsed)

@@ -65,8 +65,8 @@ def _taken(flag: Flag) -> str:
 
 
 def _choices(flag: Flag) -> list[str]:
-    words = [str(word) for word in flag.choices]
-    return words if words != ["None"] else []
+    """The words that are enforced; that none may be said stands beside the type."""
+    return [str(word) for word in flag.choices if word != "None" or not flag.type.endswith("?")]
 
 
 def _default(flag: Flag) -> str:
