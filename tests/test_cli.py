@@ -173,3 +173,46 @@ def test_a_flag_that_no_release_has_is_told_the_nearest() -> None:
     assert err == (
         "servec: no release of vllm has `--max-modle-len`; did you mean `--max-model-len`?\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("max_model_len",), "whole number, as 8k too, or auto"),
+        (("--max-model-len",), "0.6.0 to 0.8.3               whole number\n"),
+        (("VLLM_ATTENTION_BACKEND",), "since then                   use `--attention-backend`"),
+        (("kv_transfer_config.kv_role",), "one of kv_both, kv_consumer, kv_producer or null"),
+        (("--compilation-config.pass_config.eliminate_noops",), "0.12.0 to "),
+        ((), "release          read by  on         sha256 of the package\n"),
+    ],
+)
+def test_what_releases_accept_is_shown_in_words(words: tuple[str, ...], line: str) -> None:
+    code, out, err = run("catalog", "show", "vllm", *words)
+    assert (code, err) == (0, "")
+    assert line in out
+
+
+def test_two_releases_are_told_apart_by_what_changed() -> None:
+    code, out, _ = run("catalog", "diff", "vllm", "0.28.0", "0.29.0")
+    assert code == 0
+    assert "~ --spec-method  takes hy_v4_mtp, qwen4_exp_mtp too\n" in out
+    assert "- key AttentionConfig.use_prefill_decode_attention\n" in out
+    code, out, _ = run("catalog", "diff", "vllm", "0.32.0", "0.33.0")
+    assert "~ --disable-cascade-attn" not in out, "what turned it off before still does"
+
+
+@pytest.mark.parametrize("version", ["99", "9.9", "0.1"])
+def test_a_version_beyond_what_was_read_is_told(version: str) -> None:
+    code, _, err = run("catalog", "diff", "vllm", "0.29.0", version)
+    assert code == 0
+    assert f"vllm {version} is taken as" in err
+    assert "that was read" in err
+
+
+@pytest.mark.parametrize(
+    "verb", [("catalog", "diff", "vllm", "0.29.0"), ("upgrade", "--engine", "vllm", "--to")]
+)
+def test_a_version_of_too_many_digits_is_none(verb: tuple[str, ...]) -> None:
+    code, _, err = run(*verb, "9" * 5000)
+    assert code == 2
+    assert "version" in err

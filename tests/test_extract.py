@@ -296,7 +296,7 @@ def test_what_the_parser_does_not_tell_is_read_from_the_sources(bench: Bench) ->
     }
     minima = {"awq": 75, "marlin": 75, "odd": None, "later": None, "added": 89}
     assert seen.quantization == minima
-    assert seen.config_keys == {"DraftConfig": ("model", "depth")}
+    assert seen.classes.keys == {"DraftConfig": ("model", "depth")}
 
 
 def test_an_observation_is_kept_and_made_anew_when_asked(bench: Bench) -> None:

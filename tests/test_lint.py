@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import servec
 import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
+from packaging.version import Version
 from servec.api import shipped_catalog
-from servec.catalog.versions import parse_version
+from servec.catalog.versions import parse_range, parse_version
+from servec.diag import codes
 from servec.diag.findings import Findings, Severity
 from servec.lint.check import Linter
 from servec.lint.places import places_of_scalar
@@ -234,13 +238,75 @@ def test_random_bytes_are_no_defect(content: bytes, path: str) -> None:
 
 
 def test_words_given_to_the_function_are_judged_without_a_shell() -> None:
-    argv = ["vllm", "serve", "m", "--max-model-len", "8k", "--bogus", "$(touch x)", "--seed", 5]
-    found = servec.check_argv("vllm", argv, version="0.29.0")  # type: ignore[list-item]
-    assert [item.code.number for item in found] == ["SV0615"]
+    argv = ["vllm", "serve", "m", "--max-model-len", "8k", "--bogus", "$(touch x)", "--seed", "5"]
+    found = servec.check_argv("vllm", argv, version="0.29.0")
+    assert [str(item.code) for item in found] == ["SV0615"]
     deep = '{"a":' * 50_000
     servec.check_argv("vllm", ["vllm", "serve", "m", "--hf-overrides", deep], version="0.29.0")
     with pytest.raises(servec.UnknownEngine):
         servec.check_argv("vlm", [])
+
+
+@pytest.mark.parametrize(
+    ("version", "words", "is_taken"),
+    [
+        ("0.29.0", "--lora-modules a=b c=d", True),
+        ("0.29.0", """--lora-modules '{"name": "a", "path": "b"}'""", True),
+        ("0.29.0", "--lora-modules a", False),
+        ("0.29.0", "--lora-modules a=b c", False),
+        ("0.29.0", """--lora-modules '{"name": "a"}'""", False),
+        ("0.29.0", """--lora-modules '{"name": "a", "path": "b", "paht": "c"}'""", False),
+        ("0.8.4", """--limit-mm-per-prompt '{"image": 4}'""", False),
+        ("0.8.5", """--limit-mm-per-prompt '{"image": 4}'""", True),
+        ("0.8.4", "--limit-mm-per-prompt image=4,audio=2", True),
+        ("0.8.4", "--limit-mm-per-prompt image=many", False),
+        ("0.8.4", "-O.level=3", False),
+        ("0.12.0", "-O.level=3", True),
+        ("0.29.0", "-O3", True),
+        ("0.29.0", "-O 3", True),
+        ("0.29.0", "-O=3", True),
+        ("0.29.0", "-O '{}'", False),
+        ("0.29.0", "--help=ModelConfig", True),
+        ("0.8.4", "--help=ModelConfig", False),
+        ("0.29.0", "--eplb-config.window_size 1k", True),
+        ("0.12.0", "--eplb-config.window_size 1k", False),
+    ],
+)
+def test_a_value_is_taken_where_the_release_takes_it(
+    version: str, words: str, is_taken: bool
+) -> None:
+    argv = ["vllm", "serve", "m", *shlex.split(words)]
+    found = servec.check_argv("vllm", argv, version=version)
+    assert [item.message for item in found if item.severity is Severity.ERROR][:1] == (
+        [] if is_taken else [found[0].message]
+    )
+
+
+def test_a_short_word_that_wants_a_number_is_told_so() -> None:
+    (found,) = servec.check_argv("vllm", ["vllm", "serve", "m", "-O", "{}"], version="0.29.0")
+    assert found.message == "vllm 0.29.0 has no flag `-O` without a number"
+    assert found.help == "write `-O2`, or `--optimization-level`"
+
+
+@pytest.mark.parametrize("argv", ["vllm serve m", b"vllm", ["vllm", b"serve"], ["vllm", 5], None])
+def test_what_are_no_words_is_a_type_error(argv: Any) -> None:
+    with pytest.raises(TypeError, match="`argv`"):
+        servec.check_argv("vllm", argv, version="0.29.0")
+
+
+@pytest.mark.parametrize(
+    "named", [{"engine": ["vllm"]}, {"version": 29}, {"version": Version("1")}, {"image": b"x"}]
+)
+def test_what_is_no_text_is_a_type_error(named: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=f"`{next(iter(named))}` is a str"):
+        servec.check_argv(**{"engine": "vllm", "argv": ["vllm", "serve", "m"], **named})
+
+
+@pytest.mark.parametrize("version", ["9" * 5000, "0." + "1" * 5000, "1!" + "2" * 5000, "0.1\n\0"])
+def test_a_version_that_python_cannot_read_is_no_version(version: str) -> None:
+    (found,) = servec.check_argv("vllm", ["vllm", "serve", "m"], version=version)
+    assert found.code is codes.BAD_VERSION
+    assert parse_range(f">={version}") is None
 
 
 @pytest.mark.parametrize(

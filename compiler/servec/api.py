@@ -135,8 +135,9 @@ def check_argv(
     """What is wrong with a command line of an engine, at a version or in an image; of an unknown
     version, notes. Words are given as the program gets them; nothing is executed.
 
-    A finding's place is in the line `ARGV`, the words quoted as a shell would have them. Raises
-    `UnknownEngine`.
+    A finding's place is in the line `ARGV`, the words quoted as a shell would have them; its code
+    is `str(finding.code)`, as `SV0615`. Raises `UnknownEngine`, and `TypeError` where `argv` is no
+    sequence of `str`, or another argument is none.
     """
     import shlex
 
@@ -145,7 +146,8 @@ def check_argv(
     from servec.catalog.versions import parse_version
     from servec.source.located import Span
 
-    argv = [str(word) for word in argv]
+    _require_text(engine=engine, version=version or "", image=image or "")
+    _require_words(argv)
     catalog = shipped_catalog()
     found = catalog.engine(engine)
     if found is None:
@@ -161,7 +163,7 @@ def check_argv(
         return list(findings)
     words = [shlex.quote(word) for word in argv]
     for verdict in judge(
-        argv[call.words :],
+        list(argv[call.words :]),
         found.serve,
         found.name,
         released,
@@ -173,6 +175,20 @@ def check_argv(
         length = len(words[place]) if place < len(words) else 1
         findings.put(verdict.at(Span(ARGV, 1, column, length)))
     return list(findings)
+
+
+def _require_text(**arguments: object) -> None:
+    for name, value in arguments.items():
+        if not isinstance(value, str):
+            raise TypeError(f"`{name}` is a str, not {type(value).__name__}")
+
+
+def _require_words(argv: object) -> None:
+    if isinstance(argv, str | bytes) or not isinstance(argv, Sequence):
+        raise TypeError(f"`argv` is a sequence of words, not {type(argv).__name__}")
+    for place, word in enumerate(argv):
+        if not isinstance(word, str):
+            raise TypeError(f"word {place} of `argv` is a str, not {type(word).__name__}")
 
 
 GIVE_VERSION = 'give it as "0.29.0"'

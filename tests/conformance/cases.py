@@ -9,11 +9,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from servec.catalog.released import ReleasedAt
 from servec.ir.facts import Flag
+from servec.source.located import Plain
 
 LEGAL = {
     "int": "3",
@@ -43,6 +45,11 @@ LEGAL_OF = {
 }
 """Values of flags whose type does not tell; None for one that needs a file."""
 NOT_ONE = "not-one"
+SOME: tuple[Plain, ...] = (
+    None, True, 3, -1, 1000000, 2.0, 1.5, "3", " 3.0", "1.5", "yes", "", NOT_ONE, [], [3], ["x"],
+    [None], {}, {"not_one": 1}, {"a": "x"},
+)  # fmt: skip
+"""Values for keys of JSON values."""
 SPECIAL: dict[str, tuple[tuple[str, ...], ...]] = {
     "vllm": (
         (),
@@ -75,6 +82,18 @@ SPECIAL: dict[str, tuple[tuple[str, ...], ...]] = {
         ("--seed", "--port"),
         ("--seed", "1", "2"),
         ("--enforce-eager", "--seed", "1"),
+        ("-O.mode=3",),
+        ("-O3.5",),
+        ("--help=all",),
+        ("--help=page",),
+        ("--lora-modules", "a"),
+        ("--lora-modules", "a=b", "c=d"),
+        ("--lora-modules", '{"name": "a"}'),
+        ("--lora-modules", '{"name": "a", "path": "b"}'),
+        ("--lora-modules", '{"name": "a", "path": "b", "paht": "c"}'),
+        ("--limit-mm-per-prompt", '{"image": 4}'),
+        ("--limit-mm-per-prompt", "image=4,audio=2"),
+        ("--limit-mm-per-prompt", "image=many"),
         ("--served-model-name", "a", "b", "--seed", "1"),
     ),
     "sglang": (
@@ -152,8 +171,35 @@ def _values(flag: Flag, here: ReleasedAt) -> Iterator[Case]:
         yield Case("a broken number", flag.name, (flag.name, "1.5.2"))
     if flag.type.endswith("?"):
         yield Case("None", flag.name, (flag.name, "None"))
-    if here.configs.get(flag.type.rstrip("?").partition(":")[2]):
+    owner = flag.type.rstrip("?").partition(":")[2]
+    if here.configs.get(owner):
         yield Case("a key that is none", flag.name, (flag.name, '{"not_one": 1}'))
+    if owner:
+        yield from _keys(flag, owner, (), here)
+
+
+def _keys(flag: Flag, owner: str, outer: tuple[str, ...], here: ReleasedAt) -> Iterator[Case]:
+    """Every key of a JSON value whose values are checked, with each of some values."""
+    for name, form in here.fields.items():
+        own, _, key = name.partition(".")
+        if own != owner:
+            continue
+        path = (*outer, key)
+        for inside in (item for item in form.type.split("|") if item.startswith("json:")):
+            yield from _keys(flag, inside.removeprefix("json:"), path, here)
+        dotted = ".".join((flag.name, *path))
+        words = [word.swapcase() for word in form.choices if isinstance(word, str)]
+        for value in (*form.choices, *words, *SOME):
+            yield Case("a value in JSON", dotted, (flag.name, json.dumps(_nested(path, value))))
+        for text in (*map(str, form.choices[:1]), "3", NOT_ONE, "true", "[1]", "8k"):
+            yield Case("a value behind a dot", dotted, (dotted, text))
+        yield Case("a list behind a dot", dotted, (f"{dotted}+", "3,4"))
+
+
+def _nested(path: tuple[str, ...], value: Plain) -> Plain:
+    for key in reversed(path):
+        value = {key: value}
+    return value
 
 
 def _legal(flag: Flag) -> list[str]:

@@ -11,8 +11,10 @@ The rules are those of argparse (Python 3.11, `ArgumentParser._parse_optional` a
 from __future__ import annotations
 
 import enum
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from servec.catalog.released import ReleasedAt
@@ -52,6 +54,12 @@ class Syntax(NamedTuple):
     levels: tuple[tuple[str, str, str], ...] = ()
     pairs: bool = False
     """Whether `a=1,b=2` is taken for JSON."""
+    topics: bool = False
+    """Whether `--help=topic` is taken."""
+    items: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType({})
+    """Flags of which each word is `a=b`, or a JSON object: the keys that it has, and may have."""
+    suffixes: bool = False
+    """Whether `8k` is taken for a number in JSON."""
 
 
 class Use(NamedTuple):
@@ -160,6 +168,8 @@ class _Reader:
             return level
         if word in self.options:
             return _Found(self.options[word], word, None, "")
+        if name == _HELP.name and self.syntax.topics:
+            tied = None
         if name in self.options:
             return _Found(self.options[name], name, tied, key)
         matches = self._beginnings(name) if self.syntax.abbreviations else []
@@ -180,7 +190,7 @@ class _Reader:
             if not word.startswith(short) or name not in self.options:
                 continue
             tied = word[len(short) :].removeprefix("=")
-            if tied and not tied.startswith("."):
+            if tied and not (key and tied.startswith(".")):
                 return _Found(self.options[name], name, tied, key)
             following = self.words[place + 1] if place + 1 < len(self.words) else ""
             if not tied and following in LEVELS:
@@ -250,12 +260,25 @@ def _counts(flag: Flag) -> tuple[int, int]:
             return 0, MANY
 
 
-PAIRS = re.compile(r"\w+=\w+(?:,\w+=\w+)*\Z")
+def _item_fault(value: str, required: tuple[str, ...], optional: tuple[str, ...]) -> str:
+    if _is_none(value) or ("=" in value and "," not in value):
+        return ""
+    try:
+        keys = json.loads(value).keys()
+    except (ValueError, AttributeError, RecursionError):
+        keys = set()
+    if set(required) <= keys <= {*required, *optional}:
+        return ""
+    return f"is `{'='.join(required)}`, or a JSON object with {' and '.join(required)}"
 
 
-def value_fault(flag: Flag, value: str, *, pairs: bool = False) -> str:
-    """What is wrong with a value; empty where nothing is, or nothing is known. `pairs`: `a=1,b=2`
-    is taken for JSON."""
+PAIR = r"\s*[^\s=,]+\s*=\s*[+-]?\d+\s*"
+PAIRS = re.compile(rf"{PAIR}(?:,{PAIR})*\Z")
+"""Names with whole numbers."""
+
+
+def value_fault(flag: Flag, value: str, syntax: Syntax) -> str:
+    """What is wrong with a value; empty where nothing is, or nothing is known."""
     if HOLE in value:
         return ""
     if flag.choices:
@@ -264,9 +287,13 @@ def value_fault(flag: Flag, value: str, *, pairs: bool = False) -> str:
             return f"is one of {', '.join(allowed)}"
     if flag.type.endswith("?") and _is_none(value):
         return ""
+    if flag.name in syntax.items:
+        return _item_fault(value, *syntax.items[flag.name])
     kind = flag.type.rstrip("?")
-    if pairs and kind == "json" and PAIRS.match(value):
+    if syntax.pairs and kind == "json" and PAIRS.match(value):
         return ""
+    if syntax.suffixes and kind.startswith("json:"):
+        value = expanded(value)
     return next(_type_faults(kind, value), "")
 
 
@@ -284,12 +311,31 @@ def _type_faults(kind: str, value: str) -> Iterator[str]:
         yield "is a whole number, or one with k, m, g, t or K, M, G, T"
     elif kind == "human_readable_int_or_auto" and not (HUMAN.match(value) or value == "auto"):
         yield "is a whole number, one with k or K and the like, or auto"
+    elif kind == "nullable_kvs" and value and not PAIRS.match(value):
+        yield "is names with whole numbers, as `image=4,audio=2`"
+    elif kind in ("from_cli", "from_json") and not (value in LEVELS or value.lstrip()[:1] == "{"):
+        yield "is a JSON object"
     elif kind in ("json", "json_list_type") and not _is_json(value):
         yield "is JSON"
     elif kind.startswith("json:") and not _is_json(value, dict):
         yield "is a JSON object"
 
 
+def expanded(value: str) -> str:
+    """A JSON text with its bare numbers as `80m` written out, for one that takes such."""
+    parts = TEXT_OF_JSON.split(value)
+    parts[::2] = [SUFFIXED.sub(lambda found: str(_human(found[0])), part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def _human(number: str) -> int:
+    suffix, digits = number[-1], number[:-1]
+    base = 1000 if suffix.islower() else 1024
+    return int(float(digits) * base ** (1 + "kmgt".index(suffix.lower())))
+
+
+TEXT_OF_JSON = re.compile(r'("(?:[^"\\]|\\.)*")')
+SUFFIXED = re.compile(r"\b(?:\d+(?:\.\d+)?[kmgt]|\d+[KMGT])\b")
 HUMAN = re.compile(r"-?\d+\Z|\d+(\.\d+)?[kmgt]\Z|\d+[KMGT]\Z")
 
 
@@ -302,8 +348,6 @@ def _reads(as_type: type[int] | type[float], value: str) -> bool:
 
 
 def _is_json(value: str, of: type = object) -> bool:
-    import json
-
     try:
         return isinstance(json.loads(value), of)
     except (ValueError, RecursionError):

@@ -10,8 +10,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from servec.catalog.command_line import HOLE, Reading
+from servec.catalog.command_line import HOLE, Reading, Syntax, Use, expanded
 from servec.source.located import List, Node, Plain, plain
+
+PLAIN = Syntax()
 
 
 def given(reading: Reading) -> Iterator[tuple[str, Plain]]:
@@ -26,7 +28,8 @@ def given(reading: Reading) -> Iterator[tuple[str, Plain]]:
         else:
             yield knob, use.values[0] if len(use.values) == 1 else list(use.values)
             for key, value in parsed(use.values[0]).items() if use.values else ():
-                yield f"{knob}.{key}", value
+                if value is not None:  # as good as not said
+                    yield f"{knob}.{key}", value
 
 
 def knob_of(flag: str) -> str:
@@ -34,12 +37,31 @@ def knob_of(flag: str) -> str:
     return flag.lstrip("-").replace("-", "_")
 
 
-def parsed(value: str) -> dict[str, Any]:
+def keyed(use: Use, syntax: Syntax) -> dict[str, Plain]:
+    """The mapping that `--flag.one.key value` is; `--flag.one.key+ a,b` is a list of texts."""
+    *outer, last = use.key.split(".")
+    text = use.values[0] if use.values else ""
+    value: Plain = list(text.split(",")) if last.endswith("+") else _read(text, syntax)
+    for key in (last.removesuffix("+"), *reversed(outer)):
+        value = {key: value}
+    return value if isinstance(value, dict) else {}
+
+
+def _read(text: str, syntax: Syntax) -> Plain:
+    """A JSON value, or what is none as text."""
+    try:
+        found: Plain = json.loads(expanded(text) if syntax.suffixes else text)
+    except (ValueError, RecursionError):
+        return text
+    return found
+
+
+def parsed(value: str, syntax: Syntax = PLAIN) -> dict[str, Any]:
     """The mapping that a JSON value holds; empty where it holds none."""
-    if not value.startswith("{"):
+    if not value.lstrip().startswith("{"):
         return {}
     try:
-        found = json.loads(value)
+        found = json.loads(expanded(value) if syntax.suffixes else value)
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

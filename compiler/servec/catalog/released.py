@@ -18,7 +18,7 @@ from packaging.version import Version
 from servec.catalog.versions import NEWEST, parse_version, release_order
 from servec.diag import codes
 from servec.diag.findings import Findings
-from servec.ir.facts import Flag
+from servec.ir.facts import FieldForm, Flag
 from servec.ir.releases import EngineCatalogue, FlagFacts
 from servec.ir.shape import Text
 from servec.ir.words import FLAG
@@ -72,7 +72,7 @@ class Released:
         """Read all of it, so that every mistake is found; for a project's own catalogue."""
         for place in range(len(self.releases)):
             here = self.at(parse_version(self.releases[place]))
-            _ = here.flags, here.variables, here.methods, here.configs
+            _ = here.flags, here.variables, here.methods, here.configs, here.fields, here.closed
 
     def around(self, version: Version | None) -> tuple[ReleasedAt, ...]:
         """The release of a version; or the two that it lies between, of which either may be
@@ -111,15 +111,19 @@ class Released:
         self, engine: str, version: Version, span: Span | None, findings: Findings
     ) -> None:
         """A finding about a version that is newer or older than what was read."""
-        release = self.at(version).release
+        here = self.at(version)
         findings.add(
             codes.CATALOGUE_ENDS,
             span,
             engine=engine,
             version=version,
-            release=release,
-            end="oldest" if release == self.releases[0] else "newest",
+            release=here.release,
+            end=self.end_of(here),
         )
+
+    def end_of(self, here: ReleasedAt) -> str:
+        """Which end of what was read a release is, for a version that lies beyond it."""
+        return "oldest" if here.release == self.releases[0] else "newest"
 
     def was_run(self, version: Version | None) -> bool:
         """Whether the release was read by its own parser."""
@@ -231,6 +235,27 @@ class ReleasedAt:
         }
         return {name: keys for name, keys in found.items() if keys}
 
+    @cached_property
+    def fields(self) -> dict[str, FieldForm]:
+        """What the keys of those mappings take, by `Class.key`; any value where it is not told."""
+        return {
+            item.key.value: FieldForm(
+                str(self.value(item.value.type) or "any"), tuple(self._each(item.value.choices))
+            )
+            for item in self._released.record.fields
+            if self.has(item.value.within)
+        }
+
+    @cached_property
+    def closed(self) -> frozenset[str]:
+        """The classes of those mappings that refuse other keys."""
+        return frozenset(map(str, self._each(self._released.record.closed)))
+
+    @cached_property
+    def read_classes(self) -> frozenset[str]:
+        """The classes that the release's parser itself reads mappings into."""
+        return frozenset(name.partition(".")[0] for name in self.fields)
+
     def names(self, registry: str) -> frozenset[str]:
         """The names in a registry: methods, tool_call_parsers, reasoning_parsers, quantization;
         none where it was not read."""
@@ -263,6 +288,7 @@ class ReleasedAt:
             deprecated=_reason(self.value(facts.deprecated), "deprecated"),
             removed=_reason(self.value(facts.removed), "removed"),
             variable=self._variable(facts),
+            suggested=tuple(self._each(facts.suggested)),
         )
 
     def _words(self, node: Node | None, shape: Text) -> Iterator[str]:

@@ -27,9 +27,11 @@ from servec.catalog.command_line import (
     read_words,
     value_fault,
 )
-from servec.catalog.given import given, knob_of, meets, number, parsed
+from servec.catalog.given import given, keyed, knob_of, meets, number, parsed
 from servec.catalog.history import history_of, instead
-from servec.catalog.versions import NEWEST, holds, in_range, parse_version
+from servec.catalog.json_values import Refused, refused
+from servec.catalog.syntax import syntax_of
+from servec.catalog.versions import NEWEST, holds, in_range
 from servec.diag import codes
 from servec.diag.findings import Code, Finding, Places, Severity
 from servec.diag.suggest import nearest
@@ -37,6 +39,7 @@ from servec.source.located import Plain, Span
 
 if TYPE_CHECKING:
     from servec.catalog.released import Released, ReleasedAt
+    from servec.ir.facts import Flag
     from servec.ir.serve import Contradiction, Serve
 
 REGISTRIES = {
@@ -75,7 +78,7 @@ def judge(
     """Verdicts about the words behind a program. `at_start` is the severity of what the parser
     accepts and the server refuses when it starts; `beside` is what is said in other ways than by
     flags, as `env.NAME` and keys of a file of options."""
-    syntax = _syntax(serve, released, version, call.positionals)
+    syntax = syntax_of(serve, released, version, call.positionals)
     told = [
         list(
             _Judge(
@@ -98,26 +101,6 @@ def judge(
         pairs = ((one, other) for one in agreed for other in others if _same(one, other))
         agreed = [min(pair, key=_severity) for pair in pairs]
     return [_softened(verdict, released, version) for verdict in agreed]
-
-
-def _syntax(serve: Serve, released: Released, version: Version | None, positionals: int) -> Syntax:
-    rules = serve.syntax
-    if rules is None:
-        return Syntax(abbreviations=released.abbreviations, positionals=positionals)
-    since = parse_version(rules.dotted_since.value) if rules.dotted_since else None
-    is_dotted = rules.dotted is not None and rules.dotted.value
-    levels = {rule.word.value: rule for rule in reversed(rules.levels) if holds(rule, version)}
-    return Syntax(
-        abbreviations=released.abbreviations,
-        underscores=rules.underscores is not None and rules.underscores.value,
-        dotted=is_dotted and (since is None or version is None or version >= since),
-        positionals=positionals,
-        pairs=rules.pairs is not None and in_range(version or NEWEST, rules.pairs.value),
-        levels=tuple(
-            (word, rule.flag.value, rule.key.value if rule.key else "")
-            for word, rule in levels.items()
-        ),
-    )
 
 
 def _same(one: Verdict, other: Verdict) -> bool:
@@ -207,6 +190,13 @@ class _Judge:
                 )
 
     def unknown(self, fault: Fault) -> Verdict:
+        level = next((flag for word, flag, _ in self.syntax.levels if word == fault.word), "")
+        if level:
+            said = {
+                "history": " without a number",
+                "advice": f"write `{fault.word}2`, or `{level}`",
+            }
+            return self.verdict(codes.UNKNOWN_FLAG, fault.place, flag=fault.word, **said)
         history = history_of(self.released, _has_flag(fault.word))
         near = None if history else nearest(fault.word, self.here.flags | self.here.negatives)
         advice = "" if near else ("take it out, or take another version" if history else "")
@@ -245,47 +235,51 @@ class _Judge:
             yield from self.values(use)
 
     def values(self, use: Use) -> Iterator[Verdict]:
-        kind = use.flag.type.rstrip("?").partition(":")[2]
-        knob = knob_of(use.flag.name)
-        named = {item.key.value: item.value.value for item in self.serve.configs}
-        config = named.get(knob, kind)
-        known = self.here.configs.get(config, frozenset())
-        # A key behind a dot is a JSON value of this key.
-        tied = json.dumps({use.key.partition(".")[0]: 0})
-        for value in [tied] if use.key else use.values:
-            wanted = value_fault(use.flag, value, pairs=self.syntax.pairs)
+        for value in [json.dumps(keyed(use, self.syntax))] if use.key else use.values:
+            wanted = value_fault(use.flag, value, self.syntax)
             if wanted:
-                allowed = [str(choice) for choice in use.flag.choices]
-                yield self.verdict(
-                    codes.BAD_FLAG_VALUE,
-                    use.place,
-                    nearest(value, allowed),
-                    flag=use.flag.name,
-                    wanted=wanted,
-                    value=_shown(value),
-                    advice="",
-                )
-            elif known:
-                for key in parsed(value):
-                    yield from self.key(use, key, config, known)
+                allowed = map(str, (*use.flag.choices, *use.flag.suggested))
+                near = nearest(value, allowed)
+                yield self.bad_value(use, use.flag.name, wanted, value, near)
+            elif owner := self.owner(use.flag):
+                for item in refused(parsed(value, self.syntax), owner, self.here):
+                    yield from self.inside(use, item)
 
-    def key(self, use: Use, key: str, config: str, known: frozenset[str]) -> Iterator[Verdict]:
-        name = key.rstrip("+").replace("-", "_")
-        if known and name not in known:
-            yield self.verdict(
-                codes.UNKNOWN_NAME,
-                use.place,
-                nearest(name, known),
-                what=f"key of `{use.flag.name}`",
-                name=name,
-                history="",
-                advice="",
-            )._replace(severity=None if self.refuseskeys_of_json(config) else Severity.WARNING)
+    def owner(self, flag: Flag) -> str:
+        """The class that a flag's JSON value is read into, or nothing."""
+        named = {item.key.value: item.value.value for item in self.serve.configs}
+        return named.get(knob_of(flag.name), flag.type.rstrip("?").partition(":")[2])
 
-    def refuseskeys_of_json(self, config: str) -> bool:
+    def bad_value(
+        self, use: Use, flag: str, wanted: str, value: str, near: str | None = None
+    ) -> Verdict:
+        shown = _shown(value)
+        return self.verdict(
+            codes.BAD_FLAG_VALUE, use.place, near, flag=flag, wanted=wanted, value=shown, advice=""
+        )
+
+    def inside(self, use: Use, item: Refused) -> Iterator[Verdict]:
+        """A key or a value inside a JSON value."""
+        value = item.value if isinstance(item.value, str) else json.dumps(item.value)
+        if HOLE in value or "\\u0000" in value:
+            return
+        near = nearest(value, item.known)
+        if item.wanted:
+            yield self.bad_value(use, f"{use.flag.name}.{item.path}", item.wanted, value, near)
+            return
+        outer = item.path.removesuffix(value).rstrip(".")
+        what = f"key of `{use.flag.name}{'.' if outer else ''}{outer}`"
+        said = {"what": what, "name": value, "history": "", "advice": ""}
+        severity = None if self.refuses_keys(item.owner) else Severity.WARNING
+        found = self.verdict(codes.UNKNOWN_NAME, use.place, near, **said)
+        yield found._replace(severity=severity)
+
+    def refuses_keys(self, owner: str) -> bool:
         """Whether this version refuses unknown keys of a mapping; others pass them over."""
+        if owner in self.here.closed or owner in self.here.read_classes:
+            return owner in self.here.closed
         ranges = {item.key.value: item.value.value for item in self.serve.strict_configs}
-        versions = ranges.get(config, ranges.get("*"))
+        versions = ranges.get(owner, ranges.get("*"))
         return versions is None or in_range(self.version or NEWEST, versions)
 
     def registered(self) -> Iterator[Verdict]:
@@ -298,7 +292,7 @@ class _Judge:
             other = item.value.unless
             if use is None or not names or not isinstance(value, str) or HOLE in value:
                 continue
-            if value_fault(use.flag, value):
+            if value_fault(use.flag, value, self.syntax):
                 continue  # the parser says so itself
             if value not in names and not (other and other.value in self.given):
                 is_open = item.value.open is not None and item.value.open.value

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Protocol, TypeVar
 
 from packaging.specifiers import InvalidSpecifier, Specifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from servec.source.located import At
 
@@ -14,17 +14,11 @@ NEWEST = Version("999999")
 """Stands for an unknown version, which takes the newest rules: newer than any release."""
 
 
-LONGEST = 100
-"""Characters of a version; Python refuses to read a number of thousands of digits."""
-
-
 @cache
 def parse_version(text: str) -> Version | None:
-    if len(text) > LONGEST:
-        return None
     try:
         return Version(text)
-    except InvalidVersion:
+    except ValueError:  # no version, or a number of more digits than Python reads
         return None
 
 
@@ -37,9 +31,11 @@ def release_order(text: str) -> tuple[int, Version, str]:
 @cache
 def parse_range(text: str) -> SpecifierSet | None:
     try:
-        return SpecifierSet(text)
+        bounds = SpecifierSet(text)
     except InvalidSpecifier:
         return None
+    known = all(parse_version(bound.version.removesuffix(".*")) for bound in bounds)
+    return bounds if known else None
 
 
 @cache

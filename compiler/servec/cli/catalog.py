@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from servec.api import catalog_of
+from servec.catalog.history import instead
 from servec.catalog.versions import parse_version
+from servec.cli.release_text import changes, form
 from servec.cli.session import Session
 from servec.diag import codes
 from servec.diag.suggest import nearest
@@ -17,7 +19,6 @@ from servec.source.files import Files, Folder
 
 if TYPE_CHECKING:
     from servec.catalog.released import Released, ReleasedAt
-    from servec.ir.facts import Flag
 
 
 @click.group("catalog")
@@ -113,25 +114,51 @@ def _unread(what: str, error: Exception, session: Session) -> None:
 def show(engine: str, names: tuple[str, ...]) -> int:
     """Show the releases that were read, or the history of flags and variables.
 
-    NAMES are flags, as --max-model-len, or names of variables.
+    NAMES are flags, as --max-model-len or max_model_len, keys of their JSON values, as
+    --kv-transfer-config.kv_role, or names of variables. A release is read by its own parser, or
+    where that cannot be run, from its sources alone (`static`).
     """
     released = _released(engine)
     if released is None:
         return 1
     if not names:
-        for item in released.record.releases:
-            click.echo(f"{item.key.value:<16} {item.value.read.value:<8} {item.value.date.value}")
+        _show_releases(released)
     code = 0
-    for name in names:
+    for word in names:
+        name = _meant(word, released)
         lines = list(_history(released, name))
         if not lines:
             near = nearest(name, _all_names(released))
             advice = f"; did you mean `{near}`?" if near else ""
-            click.echo(f"servec: no release of {engine} has `{name}`{advice}", err=True)
+            click.echo(f"servec: no release of {engine} has `{word}`{advice}", err=True)
             code = 1
         else:
-            click.echo("\n".join([name, *lines]))
+            click.echo("\n".join([name, *lines, *_since(engine, name, released)]))
     return code
+
+
+def _show_releases(released: Released) -> None:
+    click.echo(f"{'release':<16} {'read by':<8} {'on':<10} sha256 of the package")
+    for item in released.record.releases:
+        one = item.value
+        digest = one.sha256.value if one.sha256 else "-"
+        click.echo(f"{item.key.value:<16} {one.read.value:<8} {one.date.value:<10} {digest}")
+
+
+def _meant(word: str, released: Released) -> str:
+    """A name as the releases write it: a parameter's own, with `_`, is that of a flag."""
+    if word.startswith("-") or any(word in released.of(it).variables for it in released.releases):
+        return word
+    head, dot, path = word.partition(".")
+    return f"--{head.replace('_', '-')}{dot}{path}"
+
+
+def _since(engine: str, name: str, released: Released) -> Iterator[str]:
+    """What took the place of a name that the newest release does not have."""
+    found = catalog_of(".").engine(engine)
+    if found is not None and not form(released.at(None), name):
+        advice = instead(name, found.serve, released, None)
+        yield from (f"  {'since then':<28} {advice}",) if advice else ()
 
 
 def _all_names(released: Released) -> list[str]:
@@ -147,40 +174,15 @@ def _history(released: Released, name: str) -> Iterator[str]:
     """A line for each run of releases in which a flag or variable is the same."""
     runs: list[tuple[str, str, str]] = []
     for release in released.releases:
-        form = _form(released.of(release), name)
-        if runs and runs[-1][2] == form:
-            runs[-1] = (runs[-1][0], release, form)
+        said = form(released.of(release), name)
+        if runs and runs[-1][2] == said:
+            runs[-1] = (runs[-1][0], release, said)
         else:
-            runs.append((release, release, form))
-    for first, last, form in runs:
-        if form:
+            runs.append((release, release, said))
+    for first, last, said in runs:
+        if said:
             span = first if first == last else f"{first} to {last}"
-            yield f"  {span:<28} {form}"
-
-
-def _form(here: ReleasedAt, name: str) -> str:
-    """What a release knows of a name; empty where it has none of it."""
-    flag = here.flags.get(name)
-    if flag is not None:
-        return _described(flag)
-    if name in here.negatives:
-        return f"says the opposite of {here.negatives[name].name}"
-    return "read in the environment" if name in here.variables else ""
-
-
-def _described(flag: Flag) -> str:
-    parts = ["switch" if flag.kind == "switch" else flag.type or flag.kind]
-    if flag.negatives:
-        parts = [f"switch, or {flag.negatives[0]}"]
-    if flag.nargs is not None:
-        parts.append(f"values: {flag.nargs}")
-    if flag.choices:
-        parts.append(f"one of {', '.join(map(str, flag.choices))}")
-    if flag.default not in (None, False):
-        parts.append(f"default {flag.default}")
-    if flag.deprecated or flag.removed:
-        parts.append("removed" if flag.removed else "deprecated")
-    return "; ".join(parts)
+            yield f"  {span:<28} {said}"
 
 
 @command.command("diff")
@@ -192,32 +194,27 @@ def diff(engine: str, old: str, new: str) -> int:
     released = _released(engine)
     if released is None:
         return 1
-    for text in (old, new):
-        if parse_version(text) is None:
-            raise click.BadParameter(f"`{text}` is not a version")
-    one, other = released.at(parse_version(old)), released.at(parse_version(new))
+    one, other = (_release(engine, released, text) for text in (old, new))
     click.echo(f"{engine} {one.release} -> {other.release}")
-    for line in _changes(one, other):
+    for line in changes(one, other):
         click.echo(line)
     return 0
 
 
-def _changes(one: ReleasedAt, other: ReleasedAt) -> Iterator[str]:
-    for name in sorted({*one.flags, *other.flags}):
-        before, after = _form(one, name), _form(other, name)
-        if before != after:
-            yield from (f"- {name}  {before}",) if before else ()
-            yield from (f"+ {name}  {after}",) if after else ()
-    yield from _named("variable", one.variables, other.variables)
-    for what in ("tool_call_parsers", "reasoning_parsers", "methods", "quantization"):
-        yield from _named(
-            what.removesuffix("s").replace("_", " "), one.names(what), other.names(what)
+def _release(engine: str, released: Released, text: str) -> ReleasedAt:
+    """The release that tells what a version accepts; where it is another, that is said."""
+    version = parse_version(text)
+    if version is None:
+        raise click.BadParameter(f"`{text[:60]}` is not a version")
+    here = released.at(version)
+    if parse_version(here.release) != version:
+        why = (
+            ""
+            if released.covers(version)
+            else f", the {released.end_of(here)} release that was read"
         )
-
-
-def _named(what: str, old: frozenset[str], new: frozenset[str]) -> Iterator[str]:
-    yield from (f"- {what} {name}" for name in sorted(old - new))
-    yield from (f"+ {what} {name}" for name in sorted(new - old))
+        click.echo(f"servec: {engine} {text} is taken as {here.release}{why}", err=True)
+    return here
 
 
 def _released(engine: str) -> Released | None:

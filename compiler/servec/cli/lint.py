@@ -74,7 +74,7 @@ def _linter(catalog: Catalog, given: tuple[str, ...], findings: Findings) -> Lin
         name = catalog.aliases.get(engine, engine)
         parsed = parse_version(number)
         if parsed is None:
-            raise click.BadParameter(f"`{number}` is not a version")
+            raise click.BadParameter(f"`{number[:60]}` is not a version")
         if engine and name not in catalog.engine_names:
             raise click.BadParameter(f"unknown engine `{engine}`; {catalog.known_engines}")
         if not engine and version is not None:

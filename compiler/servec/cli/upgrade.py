@@ -56,7 +56,7 @@ def _version(version: str | None, image: str | None, engine: str) -> Version:
     if image is not None:
         parsed = catalog_of(".").version_in(engine, image).version
     if parsed is None:
-        raise click.BadParameter(f"`{version or image}` tells no version")
+        raise click.BadParameter(f"`{str(version or image)[:60]}` tells no version")
     return parsed
 
 

@@ -40,6 +40,9 @@ class Code:
     help: str = ""
     conceal: bool = False
 
+    def __str__(self) -> str:
+        return self.number
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:

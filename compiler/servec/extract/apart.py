@@ -44,10 +44,20 @@ def _observation(released: Released, release: str) -> dict[str, Any]:
     configs = {item.key.value: here.members(item.value) for item in released.record.configs}
     quantization = {item.key.value: here.value(item.value) for item in released.record.quantization}
     found["config_keys"] = {name: keys for name, keys in configs.items() if keys}
+    found["fields"] = dict(_fields(released, here))
+    found["closed"] = here.members(released.record.closed)
     found["quantization"] = {
         name: least for name, least in quantization.items() if least is not None
     }
     return found
+
+
+def _fields(released: Released, here: ReleasedAt) -> Iterator[tuple[str, dict[str, Any]]]:
+    for item in released.record.fields:
+        if here.has(item.value.within):
+            choices = here.members(item.value.choices)
+            found = {"type": here.value(item.value.type)}
+            yield item.key.value, found | ({"choices": choices} if choices else {})
 
 
 def _flags(released: Released, here: ReleasedAt) -> Iterator[dict[str, Any]]:

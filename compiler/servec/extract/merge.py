@@ -62,6 +62,9 @@ def merge(observed: Iterable[Observation]) -> str:
             name: _members([table.get(name) for table in tables], everywhere, releases)
             for name in sorted({name for table in tables for name in table})
         }
+    if any(item.get("fields") for item in items):
+        tree["fields"] = _fields([item.get("fields") or {} for item in items], releases)
+        tree["closed"] = _members([item.get("closed") for item in items], everywhere, releases)
     if any(item.get("quantization") for item in items):
         tables = [item.get("quantization") or {} for item in items]
         tree["quantization"] = {
@@ -152,6 +155,12 @@ def _merged(found: Sequence[dict[str, Any] | None], releases: Sequence[str]) -> 
         if members:
             entry[word] = members
     return entry
+
+
+def _fields(tables: Sequence[Mapping[str, Any]], releases: Sequence[str]) -> dict[str, Any]:
+    """Fields of JSON arguments over all releases, by class and name."""
+    names = sorted({name for table in tables for name in table})
+    return {name: _merged([table.get(name) for table in tables], releases) for name in names}
 
 
 def _varying(values: Sequence[Any], there: Sequence[bool], releases: Sequence[str]) -> Any:

@@ -48,6 +48,25 @@ LISTS = ("flags", "negative", "choices", "suggested")
 
 
 @dataclass(frozen=True, slots=True)
+class Field:
+    """What a field of a class takes, as `json_fields.py` says it: `int>=0|null`, `list[str]`,
+    `json:Class`, `word` and `word/i` (in any case) for one of its choices."""
+
+    type: str
+    choices: tuple[Plain, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """The classes that JSON arguments are read into: the keys of each, its fields as
+    `Class.field`, and those that refuse other keys."""
+
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    fields: Mapping[str, Field] = field(default_factory=dict)
+    closed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """All that was read of one release. `read` is `parser` where the release's own parser was
     run, and `static` where only its sources were read, for the reason in `reason`; `stand_ins`
@@ -65,7 +84,7 @@ class Observation:
     stand_ins: tuple[str, ...] = ()
     lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     quantization: Mapping[str, int | None] = field(default_factory=dict)
-    config_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    classes: Classes = field(default_factory=Classes)
 
 
 def to_json(observation: Observation) -> str:
@@ -84,9 +103,15 @@ def to_plain(observation: Observation) -> dict[str, Any]:
     said |= {"flags": [_flag_to_json(flag) for flag in one.flags]}
     said |= {name: list(words) for name, words in sorted(one.lists.items())}
     said |= {"quantization": dict(sorted(one.quantization.items()))}
-    keys = {name: list(words) for name, words in sorted(one.config_keys.items())}
+    keys = {name: list(words) for name, words in sorted(one.classes.keys.items())}
     said |= {"config_keys": keys} if keys else {}
-    return said
+    fields = {name: _field_to_json(what) for name, what in sorted(one.classes.fields.items())}
+    said |= {"fields": fields} if fields else {}
+    return said | ({"closed": list(one.classes.closed)} if one.classes.closed else {})
+
+
+def _field_to_json(what: Field) -> dict[str, Any]:
+    return {"type": what.type} | ({"choices": list(what.choices)} if what.choices else {})
 
 
 def from_json(text: str, lists: tuple[str, ...]) -> Observation:
@@ -106,10 +131,23 @@ def from_json(text: str, lists: tuple[str, ...]) -> Observation:
             stand_ins=tuple(said.get("stand_ins", ())),
             lists={name: tuple(said[name]) for name in lists if name in said},
             quantization=said["quantization"],
-            config_keys={name: tuple(keys) for name, keys in said.get("config_keys", {}).items()},
+            classes=classes_of(said),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ExtractionError(f"this is no observation: {error!r}") from error
+
+
+def classes_of(said: Mapping[str, Any]) -> Classes:
+    """The classes among what was read, or was told by a release's process."""
+    try:
+        fields = said.get("fields", {}).items()
+        return Classes(
+            keys={name: tuple(keys) for name, keys in said.get("config_keys", {}).items()},
+            fields={k: Field(one["type"], tuple(one.get("choices", ()))) for k, one in fields},
+            closed=tuple(said.get("closed", ())),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ExtractionError(f"these are no classes: {error!r}") from error
 
 
 def flags_of(said: Any) -> tuple[Flag, ...]:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from servec.extract.environment import environment_of
 from servec.extract.errors import ExtractionError
@@ -101,7 +101,7 @@ def parser_says(
 def _release(version: str) -> Version:
     try:
         return Version(version)
-    except InvalidVersion as error:
+    except ValueError as error:
         raise ExtractionError(f"`{version}` is not a version") from error
 
 
@@ -145,5 +145,5 @@ def _observation(
         stand_ins=answer.stand_ins,
         lists=statics.lists,
         quantization=statics.quantization,
-        config_keys=statics.config_keys,
+        classes=replace(answer.classes, keys={**statics.config_keys, **answer.classes.keys}),
     )

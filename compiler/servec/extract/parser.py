@@ -22,7 +22,7 @@ from typing import IO, Any
 from packaging.version import Version
 
 from servec.extract.errors import ExtractionError
-from servec.extract.observation import Flag, flags_of
+from servec.extract.observation import Classes, Flag, classes_of, flags_of
 from servec.extract.recipe import Recipe, Way
 
 WALK = Path(__file__).resolve().with_name("walk.py")
@@ -52,6 +52,7 @@ class Answer:
     flags: tuple[Flag, ...] = ()
     said: tuple[str | None, ...] = ()
     allow_abbrev: bool = True
+    classes: Classes = Classes()
     stand_ins: tuple[str, ...] = ()
     missing: str | None = None
     log: str = field(default="", compare=False)
@@ -169,6 +170,7 @@ def _answer(out: IO[bytes], code: int, log: str) -> Answer:
         flags=flags_of(reply.get("flags", [])),
         said=tuple(reply.get("said", [])),
         allow_abbrev=reply.get("allow_abbrev", True),
+        classes=classes_of(reply),
         stand_ins=tuple(reply["stood_in"]),
         log=log,
     )

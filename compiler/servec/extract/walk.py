@@ -160,6 +160,16 @@ class TypeNames:
             return name
         return rule["name"].format(self.of(held))
 
+    def json_class(self, reader: Any) -> type | None:
+        """The class that a JSON value is read into; None where it is read into none."""
+        rule = self.rules.get(str(getattr(reader, "__name__", "")))
+        held = _held(reader, rule["holds"]) if rule else None
+        if rule is None or held is None:
+            return None
+        if rule["name"].startswith("json:"):
+            return held if isinstance(held, type) else None
+        return self.json_class(held)
+
 
 def _held(function: Any, name: str) -> Any:
     """What a function closes over, or has as the default of a parameter, by that name."""
@@ -364,8 +374,27 @@ def bound(limits: dict[str, int]) -> None:
 
 def options(parser: argparse.ArgumentParser, request: dict[str, Any]) -> dict[str, Any]:
     """The options of a parser."""
-    flags = describe(parser, TypeNames(request["type_names"]))
-    return {"flags": flags, "allow_abbrev": bool(parser.allow_abbrev)}
+    names = TypeNames(request["type_names"])
+    told: dict[str, Any] = {
+        "flags": describe(parser, names),
+        "allow_abbrev": bool(parser.allow_abbrev),
+    }
+    classes = beside("json_fields").Classes(NotPlain)
+    for action in parser._actions:
+        if (owner := names.json_class(action.type)) is not None:
+            classes.add(owner)
+    told.update(classes.told())
+    return told
+
+
+def beside(name: str) -> ModuleType:
+    """A module of this folder, which is in no package here."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    if spec is None or spec.loader is None:
+        raise ImportError(name)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def answer(request: dict[str, Any], tell: Tell) -> dict[str, Any]:

@@ -38,10 +38,19 @@ class EngineVersion:
 
 
 @dataclass(frozen=True, slots=True)
+class FieldForm:
+    """What one release takes for a key of a JSON value, as the catalogue says it: a type as
+    `int>=0|null`, `list[str]`, `json:Class`, `word`, and what `word` may be."""
+
+    type: str
+    choices: tuple[Plain, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Flag:
     """A flag as one release has it. `kind`: `switch` takes no value, `pair` has negative forms,
-    `value` and `append` take one. `choices` are enforced where there are any; `variable` is the
-    name in the environment that says the same."""
+    `value` and `append` take one. `choices` are enforced where there are any, `suggested` only
+    named by its help; `variable` is the name in the environment that says the same."""
 
     name: str
     spellings: tuple[str, ...]
@@ -54,6 +63,7 @@ class Flag:
     deprecated: str
     removed: str
     variable: str
+    suggested: tuple[Plain, ...] = ()
 
     @property
     def takes_value(self) -> bool:

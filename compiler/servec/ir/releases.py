@@ -45,6 +45,18 @@ class FlagFacts:
 
 
 @declaration
+class FieldFacts:
+    """A key of a mapping that a flag takes, over all releases whose parser checks its value."""
+
+    span: Span
+    within: Node | None = key(VARYING, "the releases that check it", name="in")
+    type: Node | None = key(
+        VARYING, "int, float, bool, str, null, list[…], dict[…], json:Class, word; `|` between them"
+    )
+    choices: Node | None = key(VARYING, "what `word` may be; of `word/i` in any case")
+
+
+@declaration
 class EngineCatalogue:
     """catalogs/engines/<engine>.yaml: what released packages accept."""
 
@@ -62,6 +74,10 @@ class EngineCatalogue:
     configs: tuple[Item[Node], ...] = key(
         MapOf(VARYING), "the keys of each mapping that a flag's type names as `json:…`"
     )
+    fields: tuple[Item[FieldFacts], ...] = key(
+        MapOf(Record(FieldFacts)), "what such a key takes, as `Class.key`"
+    )
+    closed: Node | None = key(VARYING, "the classes that refuse other keys")
     quantization: tuple[Item[Node], ...] = key(
         MapOf(OrNull(VARYING)), "least compute capability of each quantization, times ten"
     )

@@ -168,6 +168,15 @@ class Level:
 
 
 @declaration
+class ItemKeys:
+    """A flag of which each word is `a=b`, or a JSON object with these keys."""
+
+    span: Span
+    required: tuple[At[str], ...] = key(ListOf(TEXT, 1), "keys that it has", required=True)
+    optional: tuple[At[str], ...] = key(ListOf(TEXT), "keys that it may have")
+
+
+@declaration
 class SyntaxRules:
     """What the engine's parser takes beside exact flags."""
 
@@ -176,6 +185,11 @@ class SyntaxRules:
     dotted: At[bool] | None = key(Bool(), "`--flag.key value` for one key of a JSON value")
     dotted_since: At[str] | None = key(VERSION, "the first version that takes that")
     pairs: At[str] | None = key(RULE_RANGE, "versions that take `a=1,b=2` for JSON")
+    topics: At[str] | None = key(RULE_RANGE, "versions that take `--help=topic`")
+    suffixes: At[str] | None = key(RULE_RANGE, "versions that take `8k` for a number in JSON")
+    items: tuple[Item[ItemKeys], ...] = key(
+        MapOf(Record(ItemKeys), FLAG), "flags of which each word is `a=b`, or a JSON object"
+    )
     levels: tuple[Level, ...] = key(ListOf(Record(Level)), "short words with a number")
 
 
