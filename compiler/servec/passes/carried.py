@@ -19,12 +19,13 @@ BASH_OWN = frozenset((
 ))  # fmt: skip
 # Variables of the wrapper: what it exports would take their place.
 WRAPPER_OWN = frozenset((
-    "argv", "base", "before", "beside", "code", "facts", "flag", "folder", "found", "gid_index",
-    "have", "hcas", "image", "inside", "interface", "joins", "kept", "key", "known", "leader",
-    "leader_address", "leads", "left", "missing", "name", "negative", "node_address", "nvlink",
-    "one", "only", "opposites", "other", "pairs", "place", "placed", "rank", "replica",
-    "repository", "rest", "seen", "server", "spelled", "stopped", "switches", "tag", "three", "two",
-    "value", "values", "waited", "wanted", "word",
+    "argv", "base", "before", "beside", "code", "end", "fact_names", "facts", "flag", "folder",
+    "found", "gid_index", "have", "hcas", "image", "inside", "interface", "joins", "kept", "key",
+    "known", "leader", "leader_address", "leads", "left", "line", "missing", "mode", "name",
+    "negative", "node_address", "nvlink", "one", "only", "opposites", "other", "pairs", "place",
+    "placed", "rank", "replica", "repository", "rest", "seen", "server", "spelled", "stopped",
+    "switches", "tag", "three", "two", "value", "values", "wait_seconds", "waited", "wanted",
+    "word",
 ))  # fmt: skip
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 LOADS_CODE = frozenset((
