@@ -616,3 +616,54 @@ def test_a_nodes_facts_are_explained() -> None:
     assert told["SERVEC_NODE_ADDRESS"].startswith(SECOND)
     assert told["SERVEC_HCAS"].startswith("mlx5_0")
     assert told["SERVEC_GID_INDEX"].startswith("3")
+
+
+def _judged(site: str) -> list[str]:
+    """The findings on a servec.yaml."""
+    found = servec.compile(tree={"servec.yaml": site, "specs/m.yaml": "models: {}\n"}).findings
+    return [item.message for item in found if item.code.number == "SV0205"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("--x", "-", ":::", "300.1.1.1", "a..b", ".", "a.", "10.0.0.1:80", "10.0.0", "1", "a_b"),
+        *("x-", "1::2::3", "1:2:3:4:5:6:7:8:9", "[::1]", "a" * 64, "a\n", "10.0.0.01", ""),
+    ],
+)
+def test_what_is_no_address(address: str) -> None:
+    site = yaml.safe_dump({"nodes": {"g": {"address": address}}})
+    (told,) = _judged(site)
+    assert told.startswith("`nodes.g.address` must be an IP address or a host's name")
+
+
+@pytest.mark.parametrize(
+    "address", ["10.0.0.1", "fd00::1", "1:2:3:4:5:6:7:8", "::", "gpu-1", "GPU1.rack.example", "1a"]
+)
+def test_what_is_an_address(address: str) -> None:
+    assert _judged(yaml.safe_dump({"nodes": {"g": {"address": address}}})) == []
+
+
+@pytest.mark.parametrize(
+    "interface", ["-x", ".", "..", "a b", "a/b", "a" * 16, "", "x\n", "eno1", "bond0.100", "a-b_c"]
+)
+def test_what_is_an_interface(interface: str) -> None:
+    site = yaml.safe_dump({"nodes": {"g": {"address": "n", "interface": interface}}})
+    wanted = [] if interface in ("eno1", "bond0.100", "a-b_c") else ["`nodes.g.interface` must"]
+    assert [told[:24] for told in _judged(site)] == wanted
+
+
+@pytest.mark.parametrize(
+    "site",
+    [
+        {"kubernetes": {"api_key": {"secret": "s", "key": "."}}},
+        {"kubernetes": {"api_key": {"secret": "s", "key": ".."}}},
+        {"systemd": {"api_key": "/"}},
+        {"systemd": {"api_key": "/etc/keys/"}},
+        {"out": "a\nb"},
+        {"specs": ["a\tb"]},
+    ],
+)
+def test_what_is_no_place(site: dict[str, Any]) -> None:
+    (told,) = _judged(yaml.safe_dump(site))
+    assert "must be" in told
