@@ -188,6 +188,58 @@ def test_a_rank_without_facts_is_refused(tmp_path: Path) -> None:
         assert said in found.stderr
 
 
+@pytest.mark.parametrize("word", ["--print", "--check", ""])
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--rank 1 --only ray-head", "there is no ray-head on rank 1"),
+        ("--rank 0 --only bogus", "there is no bogus on rank 0"),
+        ("--rank 0 --replica ../x", "--replica 0"),
+        ("--rank 0 --replica 7", "--replica 0"),
+        ("--rank 0 --bogus", "unknown argument --bogus"),
+    ],
+)
+def test_what_is_not_started_is_not_shown(words: str, word: str, said: str, tmp_path: Path) -> None:
+    launch = next(item for item in GROUPS if item.beside is not None)
+    wrapper = write_wrapper(RESULT, tmp_path, launch.plan.name)
+    found = start(wrapper, *words.split(), *[word] * bool(word), **FACTS)
+    assert (found.code, found.stdout) == (2, "")
+    assert said in found.stderr
+
+
+@pytest.mark.parametrize("words", ["--print --rank 1", "--check x", "--print --print"])
+@pytest.mark.parametrize("name", [GROUPS[0].plan.name, "qwen3-8b"])
+def test_words_after_the_last_are_told(words: str, name: str, tmp_path: Path) -> None:
+    rank = {"SERVEC_RANK": "0"} if name != "qwen3-8b" else {}
+    found = start(write_wrapper(RESULT, tmp_path, name), *words.split(), **FACTS, **rank)
+    assert (found.code, found.stdout) == (2, "")
+    assert f"unknown argument {words.split()[1]}" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "told"),
+    [
+        ("SERVEC_LEADER_ADDRESS=10.0.0.1", ""),
+        ("# why\r\n\r\nSERVEC_LEADER_ADDRESS=10.0.0.1\r\nSERVEC_INTERFACE=eno1\r\n", ""),
+        ("  \n  # why\nSERVEC_LEADER_ADDRESS=10.0.0.1\n", ""),
+        ("export SERVEC_LEADER_ADDRESS=10.0.0.1\n", "`export SERVEC_LEADER_ADDRESS` is not"),
+        (" SERVEC_LEADER_ADDRESS=10.0.0.1\n", "` SERVEC_LEADER_ADDRESS` is not"),
+        ('SERVEC_LEADER_ADDRESS="10.0.0.1"\n', "`SERVEC_LEADER_ADDRESS` is not"),
+        ("SERVEC_LEADER_ADDRESS=10.0.0.1 \n", "`SERVEC_LEADER_ADDRESS` is not"),
+        ("SERVEC_LEADER_ADDRESS=10.0.0.1\nSERVEC_INTERFASE=e", "`SERVEC_INTERFASE` is not"),
+    ],
+)
+def test_a_file_of_facts_is_read_or_refused(file: str, told: str, tmp_path: Path) -> None:
+    launch = next(item for item in GROUPS if item.placement.groups)
+    wrapper = write_wrapper(RESULT, tmp_path, launch.plan.name)
+    wrapper.with_name("node-0-1.env").write_bytes(file.encode())
+    found = start(wrapper, "--rank", "1")
+    assert found.code == (2 if told else 0)
+    assert told in found.stderr
+    if not told:
+        assert found.argv[found.argv.index("--master-addr") + 1] == "10.0.0.1"
+
+
 def test_an_operator_beats_the_site(tmp_path: Path) -> None:
     launch = next(item for item in GROUPS if item.placement.groups)
     wrapper = write_wrapper(RESULT, tmp_path, launch.plan.name)
@@ -308,6 +360,16 @@ def test_the_wrapper_hands_on_a_signal(pair: Path) -> None:
     assert _nobody_is_left(process.pid)
 
 
+@pytest.mark.parametrize("name", ["HUP", "QUIT", "USR1", "USR2", "ALRM", "PIPE", "XCPU", "PROF"])
+def test_no_signal_leaves_the_two_behind(pair: Path, name: str) -> None:
+    process = _run(pair, "--rank", "0")
+    _log(pair, "server ")
+    process.send_signal(signal.Signals[f"SIG{name}"])
+    assert process.wait(30) == 7
+    assert _log(pair, "ray stopped")[-2:] == ["server stopped", "ray stopped"]
+    assert _nobody_is_left(process.pid)
+
+
 def test_the_server_does_not_outlive_the_other_process(pair: Path) -> None:
     process = _run(pair, "--rank", "0", RAY_LIFE="2")
     assert process.wait(30) == 1
@@ -357,6 +419,27 @@ def test_a_worker_does_not_wait_for_ever(pair: Path) -> None:
     worker = _run(pair, "--rank", "1", SERVEC_WAIT_SECONDS="1")
     assert worker.wait(30) == 1
     assert "does not answer; nothing is started" in worker.stderr.read()
+
+
+@pytest.mark.parametrize("value", ["10s", "08", "1.5", "abc", "-1", "1e3", "$(touch x)", "a[0]"])
+@pytest.mark.parametrize("rank", ["0", "1"])
+def test_how_long_to_wait_is_asked_once(pair: Path, rank: str, value: str) -> None:
+    found = start(pair, "--rank", rank, SERVEC_LEADER_ADDRESS="::1", SERVEC_WAIT_SECONDS=value)
+    assert (found.code, found.stdout) == (2, "")
+    assert len(found.stderr.splitlines()) == 1
+    assert f"not `{value}`; nothing is started" in found.stderr
+
+
+def test_the_wait_is_in_seconds_whatever_a_probe_takes(pair: Path) -> None:
+    """An address that drops what is sent to it holds a connection up for two minutes."""
+    slow = pair.parents[2] / "timeout"
+    slow.write_text('#!/bin/bash\necho "$1" >>"$LOG"\nsleep "$1"\nexit 124\n')
+    slow.chmod(0o755)
+    began = time.monotonic()
+    worker = _run(pair, "--rank", "1", SERVEC_WAIT_SECONDS="5")
+    assert worker.wait(30) == 1
+    assert 4 <= time.monotonic() - began < 12
+    assert set(_log(pair, "2")) == {"2"}
 
 
 # --- Kubernetes ----------------------------------------------------------------------------------
@@ -533,3 +616,54 @@ def test_a_nodes_facts_are_explained() -> None:
     assert told["SERVEC_NODE_ADDRESS"].startswith(SECOND)
     assert told["SERVEC_HCAS"].startswith("mlx5_0")
     assert told["SERVEC_GID_INDEX"].startswith("3")
+
+
+def _judged(site: str) -> list[str]:
+    """The findings on a servec.yaml."""
+    found = servec.compile(tree={"servec.yaml": site, "specs/m.yaml": "models: {}\n"}).findings
+    return [item.message for item in found if item.code.number == "SV0205"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("--x", "-", ":::", "300.1.1.1", "a..b", ".", "a.", "10.0.0.1:80", "10.0.0", "1", "a_b"),
+        *("x-", "1::2::3", "1:2:3:4:5:6:7:8:9", "[::1]", "a" * 64, "a\n", "10.0.0.01", ""),
+    ],
+)
+def test_what_is_no_address(address: str) -> None:
+    site = yaml.safe_dump({"nodes": {"g": {"address": address}}})
+    (told,) = _judged(site)
+    assert told.startswith("`nodes.g.address` must be an IP address or a host's name")
+
+
+@pytest.mark.parametrize(
+    "address", ["10.0.0.1", "fd00::1", "1:2:3:4:5:6:7:8", "::", "gpu-1", "GPU1.rack.example", "1a"]
+)
+def test_what_is_an_address(address: str) -> None:
+    assert _judged(yaml.safe_dump({"nodes": {"g": {"address": address}}})) == []
+
+
+@pytest.mark.parametrize(
+    "interface", ["-x", ".", "..", "a b", "a/b", "a" * 16, "", "x\n", "eno1", "bond0.100", "a-b_c"]
+)
+def test_what_is_an_interface(interface: str) -> None:
+    site = yaml.safe_dump({"nodes": {"g": {"address": "n", "interface": interface}}})
+    wanted = [] if interface in ("eno1", "bond0.100", "a-b_c") else ["`nodes.g.interface` must"]
+    assert [told[:24] for told in _judged(site)] == wanted
+
+
+@pytest.mark.parametrize(
+    "site",
+    [
+        {"kubernetes": {"api_key": {"secret": "s", "key": "."}}},
+        {"kubernetes": {"api_key": {"secret": "s", "key": ".."}}},
+        {"systemd": {"api_key": "/"}},
+        {"systemd": {"api_key": "/etc/keys/"}},
+        {"out": "a\nb"},
+        {"specs": ["a\tb"]},
+    ],
+)
+def test_what_is_no_place(site: dict[str, Any]) -> None:
+    (told,) = _judged(yaml.safe_dump(site))
+    assert "must be" in told

@@ -100,7 +100,7 @@ def test_nothing_is_started_read_or_asked(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_generated_variables_win_and_what_is_no_variable_is_dropped() -> None:
-    found = launched({**ONE, "env": {"HF_HUB_OFFLINE": "1"}}, {"gpu_indices": [3, 1]})
+    found = launched({**ONE, "tp": 2, "env": {"HF_HUB_OFFLINE": "1"}}, {"gpu_indices": [3, 1]})
     inherited = [
         "PATH=/usr/bin",
         "CUDA_VISIBLE_DEVICES=0",
@@ -225,12 +225,141 @@ def test_other_flags_pass(word: str) -> None:
         "VLLM_API_KEY",
         "VLLM_SERVER_DEV_MODE",
         "CUDA_INJECTION64_PATH",
+        "LD_BIND_NOW",
+        "BASH_ENV",
+        "SHELLOPTS",
+        "BASHOPTS",
+        "PS4",
+        "PROMPT_COMMAND",
+        "IFS",
+        "PERL5OPT",
+        "PERL5LIB",
+        "NODE_OPTIONS",
+        "PYTHONSTARTUP",
+        "PYTHONHOME",
+        "RUBYOPT",
     ],
 )
 def test_unsafe_names_are_refused_where_a_profile_is_and_at_launch(name: str) -> None:
     profile = {**ONE, "env": {name: "x"}}
     assert kinds(profile) == ["SV0626"]
     assert [item.code.number for item in servec.check_profile(profile)] == ["SV0626"]
+
+
+@pytest.mark.parametrize("name", ["PS4", "LD_DEBUG", "NODE_OPTIONS", "IFS", "PYTHONHOME"])
+def test_a_spec_refuses_what_a_shard_refuses(name: str) -> None:
+    model = {
+        "checkpoint": "org/m",
+        "engine": "vllm",
+        "engine_version": "0.29.0",
+        "precision": "bf16",
+    }
+    model |= {"hardware": "H100-80G", "recipe": "none", "topology": {"tp": 1}, "env": {name: "x"}}
+    tree = {"specs/m.json": json.dumps({"models": {"m": model}})}
+    found = [item.code.number for item in servec.compile(tree=tree).findings]
+    assert set(found) & {"SV0626", "SV0605"}
+
+
+HALF = "a\udc80b"
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        None,
+        [],
+        "x",
+        3,
+        *({"profile": {**ONE, key: HALF}} for key in ("model_path", "served_model_name", "name")),
+        {"profile": {**ONE, "args": [HALF]}},
+        {"profile": {**ONE, "env": {"A": HALF}}},
+        {"profile": {**ONE, "env": {HALF: "a"}}},
+        *(
+            {"profile": ONE, "shard": {key: HALF}}
+            for key in ("api_key", "bind_addr", "leader_addr", "mgmt_interface", "shard_id")
+        ),
+        {"profile": {**ONE, "model_path": "-m"}},
+        {"profile": {**ONE, "model_path": "--trust-remote-code"}},
+    ],
+    ids=lambda value: ascii(value)[-40:],
+)
+def test_what_no_process_can_be_given_is_a_finding(request_: Any) -> None:
+    with pytest.raises(servec.InvalidShard) as refused:
+        servec.launch(request_)
+    assert refused.value.findings
+    for finding in refused.value.findings:
+        assert finding.message.encode()
+
+
+def test_what_has_more_digits_than_python_writes_is_a_finding() -> None:
+    assert kinds({**ONE, "tp": 10**5000}) == ["SV0102"]
+
+
+def test_what_is_nested_for_ever_is_a_finding() -> None:
+    request: dict[str, Any] = {"profile": ONE}
+    request["model"] = request
+    with pytest.raises(servec.InvalidShard):
+        servec.launch(request)
+
+
+@pytest.mark.parametrize(
+    ("profile", "shard", "number"),
+    [
+        ({"tp": 2}, {"gpu_indices": [0]}, "SV1006"),
+        ({"tp": 2}, {"gpu_indices": [0, 1, 2]}, "SV1006"),
+        ({"tp": 2}, {"gpu_indices": [3, 3]}, "SV0205"),
+        ({"tp": 2}, {"gpu_indices": [0, 1], "gpu_uuids": ["GPU-a"]}, "SV1006"),
+        ({"tp": 2}, {"gpu_uuids": ["GPU-a", "GPU-a"]}, "SV0205"),
+        ({"tp": 2, "pp": 2, "gpus_per_node": 4}, {"gpu_indices": [0, 1]}, "SV1006"),
+    ],
+)
+def test_the_gpus_of_a_shard_are_its_own_and_all(
+    profile: dict[str, Any], shard: dict[str, Any], number: str
+) -> None:
+    assert kinds({**ONE, **profile}, shard) == [number]
+
+
+@pytest.mark.parametrize(
+    ("shard", "sees"),
+    [
+        ({}, None),
+        ({"gpu_indices": []}, ""),
+        ({"gpu_indices": [], "gpu_uuids": []}, ""),
+        ({"gpu_indices": [1]}, "1"),
+        ({"gpu_uuids": ["GPU-a"]}, "GPU-a"),
+    ],
+)
+def test_no_list_of_gpus_is_not_an_empty_one(shard: dict[str, Any], sees: str | None) -> None:
+    assert launched(ONE, shard).env.get("CUDA_VISIBLE_DEVICES") == sees
+
+
+@pytest.mark.parametrize(
+    ("more", "number"),
+    [
+        ({"args": ["--max-model-leng", "8"]}, "SV0615"),
+        ({"args": ["--max-model-len", "many"]}, "SV0618"),
+        ({"env": {"VLLM_NO_SUCH_SWITCH": "1"}}, "SV0620"),
+    ],
+)
+def test_words_are_held_against_a_version_that_is_said(more: dict[str, Any], number: str) -> None:
+    profile = {**ONE, **more}
+    found = servec.check_profile(profile, engine_version="0.29.0")
+    assert [item.code.number for item in found] == [number]
+    (told,) = found
+    assert told.span is not None
+    assert told.span != servec.check_profile({**profile, "tp": 0})[0].span  # at the word
+    assert servec.check_profile(profile) == []
+
+
+@pytest.mark.parametrize("flag", ["--lora-modules", "--kv-events-config"])
+def test_what_servec_decides_is_owned_though_it_is_not_asked_for(flag: str) -> None:
+    assert kinds({**ONE, "args": [flag, "x"]}) == ["SV1016"]
+
+
+def test_adapters_say_no_more_than_is_known_of_them() -> None:
+    adapters = [{"name": "sql", "path": "/ad/sql"}]
+    words = launched({**ONE, "engine": "sglang", "adapters": adapters}).commands[0].args
+    assert words[-3:] == ("--enable-lora", "--lora-paths", "sql=/ad/sql")
 
 
 def test_the_first_refusal_is_the_specific_one() -> None:

@@ -216,7 +216,11 @@ def launch(
     """
     from servec.source.plain_values import located
 
-    return launch_node(located(shard), engine_version=engine_version, root=root)
+    findings = Findings()
+    node = located(shard, findings)
+    if findings.errors:
+        raise InvalidShard(findings.told())
+    return launch_node(node, engine_version=engine_version, root=root)
 
 
 def launch_node(
@@ -258,7 +262,11 @@ def check_profile(
         tree["model"] = model
     if min_compute_capability is not None:
         tree["constraints"] = {"min_compute_capability": dict(min_compute_capability)}
-    asked, findings, _ = _asked(located(tree), engine_version, root)
+    findings = Findings()
+    node = located(tree, findings)
+    if findings.errors:
+        return list(findings.told())
+    asked, findings, _ = _asked(node, engine_version, root)
     return list(_refusals(asked, findings, root))
 
 
@@ -296,11 +304,15 @@ def _refusals(
     asked: Asked | None, findings: Findings, root: str | Path | None
 ) -> tuple[Finding, ...]:
     """All findings, errors before the rest, each in the order in which it was told."""
+    from servec.passes.shard_flags import judge_flags
     from servec.passes.shard_rules import refusals
 
     if asked is not None:
         catalog = catalog_of(root)
         refusals(asked, sorted({*catalog.engine_names, *catalog.aliases}), findings)
+        released = catalog.released(asked.engine.manifest.engine.value) if asked.engine else None
+        if released is not None and not findings.errors:
+            judge_flags(asked, released, findings)
     told = findings.told()
     return tuple(sorted(told, key=lambda item: not _stops(item)))
 

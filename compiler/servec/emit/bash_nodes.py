@@ -18,6 +18,11 @@ from servec.ir.setting import Origin
 from servec.ir.slots import Filled, Word
 
 INDENT = "  "
+# What a file of facts may say, without SERVEC_: what servec writes there, and an operator's own.
+FACTS = (
+    "LEADER_ADDRESS", "NODE_ADDRESS", "INTERFACE", "HCAS", "GID_INDEX", "NVLINK",
+    "WAIT_SECONDS", "IMAGE", "ALLOW_CPU", "API_KEY",
+)  # fmt: skip
 
 
 def node_words(launch: Launch) -> dict[str, object]:
@@ -36,7 +41,8 @@ def node_words(launch: Launch) -> dict[str, object]:
         return found
     slots = _slots(launch)
     return found | {
-        "replicas": len(placement.groups) if len(placement.groups) > 1 else 0,
+        "replicas": launch.plan.topology.replicas,
+        "fact_names": FACTS,
         "slots": slots,
         "leader_port": placement.leader_port,
         "node_exports": "\n".join(_exports(launch.node_env)),

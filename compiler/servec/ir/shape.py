@@ -139,9 +139,12 @@ class Declared(NamedTuple):
     rest: bool
 
 
-def key(shape: Shape, doc: str, *, required: bool = False, name: str = "") -> Any:
-    """Declare a record's field as a key of the file; `name` is the key if it is no identifier."""
-    empty: Any = () if isinstance(shape, ListOf | MapOf) else None
+def key(
+    shape: Shape, doc: str, *, required: bool = False, name: str = "", absent: bool = False
+) -> Any:
+    """Declare a record's field as a key of the file; `name` is the key if it is no identifier.
+    A list that is not there is empty, or None where that is something else (`absent`)."""
+    empty: Any = () if isinstance(shape, ListOf | MapOf) and not absent else None
     return Declared(shape, doc, name, MISSING if required else empty, False)
 
 

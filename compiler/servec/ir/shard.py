@@ -73,8 +73,12 @@ class ShardFacts:
     nnodes: At[int] | None = key(OrNull(Int()), "nodes of the replica; the profile's")
     leader_addr: At[str] | None = key(OrNull(ANY), "address of rank 0")
     leader_port: At[int] | None = key(OrNull(PORT), "port that rank 0 meets the others on")
-    gpu_indices: tuple[At[int], ...] = key(ListOf(Int()), "GPUs by index, in this order")
-    gpu_uuids: tuple[At[str], ...] = key(ListOf(ANY), "or by UUID, as MIG instances have to be")
+    gpu_indices: tuple[At[int], ...] | None = key(
+        ListOf(Int()), "GPUs by index, in this order; all unless said", absent=True
+    )
+    gpu_uuids: tuple[At[str], ...] | None = key(
+        ListOf(ANY), "or by UUID, as MIG instances have to be", absent=True
+    )
     hcas: tuple[At[str], ...] = key(ListOf(ANY), "RDMA adapters of the chosen fabric")
     mgmt_interface: At[str] | None = key(OrNull(ANY), "interface for the nodes' bootstrap")
     gid_index: At[int] | None = key(OrNull(Int()), "RoCE GID index of this node")

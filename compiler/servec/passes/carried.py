@@ -19,19 +19,23 @@ BASH_OWN = frozenset((
 ))  # fmt: skip
 # Variables of the wrapper: what it exports would take their place.
 WRAPPER_OWN = frozenset((
-    "argv", "base", "before", "beside", "code", "facts", "flag", "folder", "found", "gid_index",
-    "have", "hcas", "image", "inside", "interface", "joins", "kept", "key", "known", "leader",
-    "leader_address", "leads", "left", "missing", "name", "negative", "node_address", "nvlink",
-    "one", "only", "opposites", "other", "pairs", "place", "placed", "rank", "replica",
-    "repository", "rest", "seen", "server", "spelled", "stopped", "switches", "tag", "three", "two",
-    "value", "values", "waited", "wanted", "word",
+    "argv", "base", "before", "beside", "code", "end", "fact_names", "facts", "flag", "folder",
+    "found", "gid_index", "have", "hcas", "image", "inside", "interface", "joins", "kept", "key",
+    "known", "leader", "leader_address", "leads", "left", "line", "missing", "mode", "name",
+    "negative", "node_address", "nvlink", "one", "only", "opposites", "other", "pairs", "place",
+    "placed", "rank", "replica", "repository", "rest", "seen", "server", "spelled", "stopped",
+    "switches", "tag", "three", "two", "value", "values", "wait_seconds", "waited", "wanted",
+    "word",
 ))  # fmt: skip
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-LOADS_CODE = frozenset((
-    "LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME",
-    "BASH_ENV", "ENV", "PATH", "GCONV_PATH", "NCCL_NET_PLUGIN", "NCCL_TUNER_PLUGIN",
-    "NCCL_PROFILER_PLUGIN", "CUDA_INJECTION64_PATH",
-))  # fmt: skip
+# Loaders, interpreters and shells that a server starts run what these name: ld.so(8), bash(1),
+# perlrun(1), node(1), ruby(1), python(1), and the libraries of CUDA and NCCL.
+LOADS_CODE = re.compile(
+    r"""(LD_.+|GCONV_PATH|PATH|ENV|IFS|PS4|PROMPT_COMMAND|SHELLOPTS|BASHOPTS|BASH_ENV|BASH_FUNC_.+
+    |PYTHON(PATH|STARTUP|HOME|BREAKPOINT|INSPECT)|PERL5(OPT|LIB|DB)|PERLLIB|NODE_(OPTIONS|PATH)
+    |RUBY(OPT|LIB)|NCCL_(NET|TUNER|PROFILER)_PLUGIN|CUDA_INJECTION(32|64)_PATH)\Z""",
+    re.VERBOSE,
+)
 NOT_CARRIED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 MOST_BYTES = 131_071  # of one argument or variable: MAX_ARG_STRLEN of Linux, less its end
 
@@ -46,7 +50,7 @@ def not_carried(text: str) -> str:
 
 def refused(name: str, engine: EngineAt) -> str:
     """Why a variable may not be set at all; empty where it may."""
-    if name in LOADS_CODE:
+    if LOADS_CODE.match(name):
         return "it makes the server load other code"
     if name.startswith(("SERVEC_", "LWS_")) or engine.refuses(name):
         return "it opens the server, or is servec's to decide"

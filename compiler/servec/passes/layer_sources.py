@@ -229,8 +229,7 @@ def _speculative(subject: Subject) -> Iterator[Definition]:
 
 
 def _adapters(subject: Subject) -> Iterator[Definition]:
-    """`adapters:`, in the parameters of the engine, of the rank of the overrides; what the engine
-    demands beside them is derived, so that anything said beats it."""
+    """`adapters:`, in the parameters of the engine, of the rank of the overrides."""
     said, rules = subject.model.adapters, subject.engine.serve.adapters
     if not said or rules is None:
         return
@@ -245,9 +244,6 @@ def _adapters(subject: Subject) -> Iterator[Definition]:
     origin = Origin(said[0].span, f"{_path(subject)}.adapters", "`adapters:`")
     for knob, value in values.items():
         yield Definition(knob, knob, value, value, Rank.OVERRIDE, origin)
-    for knob, entry in rules.demands.entries.items() if rules.demands else ():
-        value = plain(entry.value)
-        yield Definition(knob, knob, value, value, Rank.DERIVED, origin)
 
 
 def _deterministic(subject: Subject) -> Iterator[Definition]:

@@ -55,7 +55,7 @@ def lower_shard(asked: Asked, program: str | None, findings: tuple[Finding, ...]
         after = (known["leader"] or "") if way.beside is not None else ""
         commands.append(Command(way.worker.name.value, path, tuple(args), "main", after))
     else:
-        path, *args = [*server, *_words(asked, engine, known, files)]
+        path, *args = [*server, *server_words(asked, engine)]
         commands.append(Command(SERVER, path, tuple(args), "main", waits, own))
     metrics = engine.manifest.metrics_endpoint
     devices, start = engine.serve.devices, [program or name, *rest]
@@ -92,10 +92,9 @@ def _known(asked: Asked) -> nodes.Known:
     }
 
 
-def _words(
-    asked: Asked, engine: EngineAt, known: nodes.Known, files: tuple[File, ...]
-) -> Iterator[str]:
-    """The words after the program, in the order of a plan's command."""
+def server_words(asked: Asked, engine: EngineAt) -> Iterator[str]:
+    """The words after the program, in the order of a plan's command; those of the profile last."""
+    known = _known(asked)
     call, own, serve = engine.call, engine.serve.flags, engine.serve
     assert call is not None
     assert own is not None
@@ -123,7 +122,7 @@ def _words(
         yield from (own.threads.value, str(number(asked.shard.threads)))
     yield from _adapters(asked, engine, given)
     yield from _events(asked, engine)
-    for file in files:
+    for file in _files(asked, engine) if asked.rank == 0 else ():
         yield from (_key_flag(asked), file.path)
     yield from (word.value for word in asked.profile.args)
 
@@ -144,8 +143,6 @@ def _adapters(asked: Asked, engine: EngineAt, given: set[str]) -> Iterator[str]:
     if ranks and rules.max_rank is not None:
         allowed = [item.value for item in rules.ranks if item.value >= max(ranks)]
         values[rules.max_rank.value] = allowed[0] if allowed else max(ranks)
-    for knob, entry in rules.demands.entries.items() if rules.demands else ():
-        values.setdefault(knob, plain(entry.value))
     for knob, value in values.items():
         if (flag := engine.flag(knob)) not in given:
             listed = value if isinstance(value, list) else [value]
@@ -196,8 +193,9 @@ def _environment(asked: Asked) -> dict[str, str]:
     """What every process of the shard has: devices, then the network, then the profile's own."""
     shard, found = asked.shard, dict[str, str]()
     if shard is not None:
-        indices = [str(item.value) for item in shard.gpu_indices]
-        found["CUDA_VISIBLE_DEVICES"] = ",".join(asked.uuids or indices)
+        if shard.gpu_indices is not None or shard.gpu_uuids is not None:  # nothing said: all
+            indices = [str(item.value) for item in shard.gpu_indices or ()]
+            found["CUDA_VISIBLE_DEVICES"] = ",".join(asked.uuids or indices)
         found["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
         is_nvlink = asked.nodes > 1 and text(shard.fabric).startswith(NVLINK)
         gid_index = shard.gid_index.value if shard.gid_index and shard.hcas else None

@@ -94,7 +94,12 @@ class Asked:
 
     @property
     def uuids(self) -> list[str]:
-        return [item.value for item in self.shard.gpu_uuids if item.value] if self.shard else []
+        said = self.shard.gpu_uuids if self.shard else None
+        return [item.value for item in said or () if item.value]
+
+    @property
+    def indices(self) -> tuple[At[int], ...]:
+        return (self.shard.gpu_indices if self.shard else None) or ()
 
     @property
     def on_mig(self) -> bool:

@@ -38,6 +38,14 @@ def refusals(asked: Asked, catalog_names: list[str], findings: Findings) -> None
     profile = asked.profile
     if not text(profile.model_path).strip():
         findings.add(codes.NO_MODEL_PATH, place(profile.model_path, profile.span))
+    elif text(profile.model_path).startswith("-"):
+        findings.add(
+            codes.BAD_VALUE,
+            place(profile.model_path, profile.span),
+            where="`profile.model_path`",
+            wanted="a hub id or path, which does not begin with `-`",
+            value=f"`{text(profile.model_path)}`",
+        )
     if asked.tp <= 0:
         findings.add(codes.TP_NOT_POSITIVE, profile.tp.span, tp=asked.tp)
     _rank(asked, findings)
@@ -116,11 +124,42 @@ def _counts(asked: Asked, findings: Findings) -> None:
     gpus = asked.request.gpus
     if gpus and len(gpus) < asked.gpus_per_node:
         findings.add(codes.NODE_TOO_SMALL, span, needs=asked.gpus_per_node, has=len(gpus))
+    _chosen(asked, findings)
+
+
+def _chosen(asked: Asked, findings: Findings) -> None:
+    """The GPUs that the shard names: as many as each node gives, each once. An empty list is a
+    shard that sees none."""
+    uuids = (asked.shard.gpu_uuids if asked.shard else None) or ()
+    named: dict[str, list[tuple[int | str, Span]]] = {
+        "gpu_indices": [(item.value, item.span) for item in asked.indices],
+        "gpu_uuids": [(item.value, item.span) for item in uuids],
+    }
+    for name, said in named.items():
+        values = [value for value, _ in said]
+        for at, (value, span) in enumerate(said):
+            if value in values[:at]:
+                wanted = "a list with each GPU once"
+                findings.add(
+                    codes.BAD_VALUE,
+                    span,
+                    where=f"`shard.{name}`",
+                    wanted=wanted,
+                    value=f"`{value}`",
+                )
+        if said and len(said) != asked.gpus_per_node:
+            findings.add(
+                codes.GPUS_DO_NOT_ADD_UP,
+                said[0][1],
+                has=f"`{name}` has {len(said)} GPU{'s' * (len(said) > 1)}",
+                needs=f"the shard is of {asked.gpus_per_node}",
+                advice="name each GPU of the shard, and no others",
+            )
 
 
 def _kinds(asked: Asked, findings: Findings) -> None:
     """The GPUs of the group: those that the shard names, else all of the node."""
-    chosen = {item.value for item in asked.shard.gpu_indices} if asked.shard else set()
+    chosen = {item.value for item in asked.indices}
     gpus = [gpu for gpu in asked.request.gpus if not chosen or number(gpu.index) in chosen]
     names = sorted({text(gpu.name) for gpu in gpus if text(gpu.name)})
     if len(names) > 1:
@@ -299,14 +338,13 @@ def _events(asked: Asked, engine: EngineAt, findings: Findings) -> None:
 
 
 def _mig(asked: Asked, findings: Findings) -> None:
-    shard = asked.shard
     facts = [text(gpu.name) + " " + text(gpu.uuid) for gpu in asked.request.gpus]
     is_fact = any(" MIG " in f" {fact} " or MIG in fact for fact in facts)
     if asked.tp * asked.pp > 1 and (is_fact or asked.on_mig):
         severity = Severity.ERROR if is_fact else Severity.WARNING
         span = asked.profile.tp.span
         findings.add(codes.MIG_PARALLEL, span, tp=asked.tp, pp=asked.pp, severity=severity)
-    for item in shard.gpu_indices if shard and not asked.uuids else ():
+    for item in asked.indices if not asked.uuids else ():
         if item.value >= MIG_INDEX:
             findings.add(codes.MIG_BY_INDEX, item.span, index=item.value)
 

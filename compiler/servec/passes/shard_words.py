@@ -144,10 +144,10 @@ def owned_flags(asked: Asked, engine: EngineAt) -> dict[str, str]:
         found[engine.call.model.value] = "give `model_path`"
     if asked.way is not None:
         found |= {flag.flag.value: "it follows from the nodes" for flag in asked.way.flags}
-    if asked.profile.adapters and serve.adapters is not None:
-        found[engine.flag(serve.adapters.list.value)] = "it follows from `adapters`"
-    if asked.profile.kv_events and asked.profile.kv_events.value and serve.kv_events is not None:
-        found[serve.kv_events.flag.value] = "it follows from `kv_events`"
+    if serve.adapters is not None:
+        found[engine.flag(serve.adapters.list.value)] = "give `adapters`"
+    if serve.kv_events is not None:
+        found[serve.kv_events.flag.value] = "give `kv_events` and `kv_events_port`"
     return found
 
 

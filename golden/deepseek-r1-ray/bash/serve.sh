@@ -11,7 +11,7 @@ set -euo pipefail
 say() { printf 'serve.sh: %s\n' "$1" >&2; }
 
 # What this node knows of itself: arguments, variables, else the file of its rank beside this one.
-rank=${SERVEC_RANK-} replica=${SERVEC_REPLICA-0} only=''
+rank=${SERVEC_RANK-} replica=${SERVEC_REPLICA:-0} only=''
 while [[ ${1-} =~ ^--(rank|replica|only)$ ]]; do
   if [[ ! ${2-} ]]; then
     say "$1 wants a value"
@@ -24,15 +24,37 @@ if [[ ! $rank =~ ^(0|[1-9][0-9]{0,4})$ ]] || ((rank >= 2)); then
   say 'say which node this is: --rank 0 to --rank 1'
   exit 2
 fi
+if [[ ! $replica =~ ^(0|[1-9][0-9]{0,4})$ ]] || ((replica >= 1)); then
+  say 'say which replica this is: --replica 0'
+  exit 2
+fi
+if [[ ! $rank-$only =~ ^(0-|0-server|0-ray-head|[1-9][0-9]*-)$ ]]; then
+  say "there is no $only on rank $rank"
+  exit 2
+fi
+
 facts=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]-$0}")")/node-$replica-$rank.env
+fact_names='LEADER_ADDRESS|NODE_ADDRESS|INTERFACE|HCAS|GID_INDEX|NVLINK|WAIT_SECONDS|IMAGE|ALLOW_CPU|API_KEY'
 if [[ -f $facts ]]; then
-  while IFS='=' read -r name value; do
-    if [[ $name =~ ^SERVEC_[A-Z_]+$ && ! ${!name+set} ]]; then printf -v "$name" '%s' "$value"; fi
+  while IFS='' read -r line || [[ $line ]]; do
+    line=${line%$'\r'} name=${line%%=*}
+    if [[ $line =~ ^SERVEC_($fact_names)=[A-Za-z0-9_.,:%@/~+=-]*$ ]]; then
+      if [[ ! ${!name+set} ]]; then printf -v "$name" '%s' "${line#*=}"; fi
+    elif [[ ! $line =~ ^[[:space:]]*(#|$) ]]; then
+      say "$facts: \`$name\` is not understood; nothing is started"
+      say "a line is NAME=value without blanks, quotes or \`export\`; SERVEC_ and one of ${fact_names//|/, }"
+      exit 2
+    fi
   done <"$facts"
 fi
 leader_address=${SERVEC_LEADER_ADDRESS-}
 if [[ ! $leader_address ]]; then
   say "SERVEC_LEADER_ADDRESS is not set, and $facts does not say it: where do nodes reach rank 0?"
+  exit 2
+fi
+wait_seconds=${SERVEC_WAIT_SECONDS:-1800}
+if [[ ! $wait_seconds =~ ^(0|[1-9][0-9]{0,8})$ ]]; then
+  say "SERVEC_WAIT_SECONDS is a whole number of seconds as 1800, not \`$wait_seconds\`; nothing is started"
   exit 2
 fi
 leader=$leader_address:29500
@@ -55,6 +77,16 @@ argv=(
   --pipeline-parallel-size 2
   --distributed-executor-backend ray
 )
+
+mode=''
+if [[ ${1-} =~ ^--(print|check)$ ]]; then
+  mode=$1
+  shift
+fi
+if (($#)); then
+  printf 'serve.sh: unknown argument %q; there are --print and --check, and --rank N and the like before them\n' "$1" >&2
+  exit 2
+fi
 
 # Variables that Kubernetes makes of Services begin with the engine's prefix where a Service has the
 # engine's name, and are not meant for it.
@@ -256,29 +288,32 @@ hand_over_key() {
   export VLLM_API_KEY="$key"
 }
 
-# Whether the leader's port answers.
-leader_answers() { (exec 3<>"/dev/tcp/$leader_address/29500") 2>/dev/null; }
+# Whether the leader's port answers; an address that drops what is sent to it does not hold this up.
+leader_answers() {
+  timeout 2 bash -c ": 3<>/dev/tcp/\$0/\$1" "$leader_address" 29500 2>/dev/null
+}
 
 wait_for_leader() {
-  local waited=0
+  local waited='' end=$((SECONDS + wait_seconds))
   until leader_answers; do
-    if ((waited == 0)); then say "waiting for $leader"; fi
-    if ((waited >= ${SERVEC_WAIT_SECONDS:-1800})); then
+    if [[ ! $waited ]]; then say "waiting for $leader"; fi
+    if ((SECONDS >= end)); then
       say "$leader does not answer; nothing is started"
       exit 1
     fi
+    waited=1
     sleep 1
-    waited=$((waited + 1))
   done
 }
 
 is_running() { [[ " $(jobs -pr | tr '\n' ' ') " == *" $1 "* ]]; }
 
-# Keeps the leader's other process beside the server. The first of the two to end ends both; what
-# stops this script stops the server.
+# Keeps the leader's other process beside the server. The first of the two to end ends both; any
+# signal that would stop this script stops the server.
 run_both() {
   local other='' server='' stopped='' code=0 waited
-  trap 'stopped=1; kill -TERM "${server:-$other}" 2>/dev/null || true' TERM INT HUP
+  trap 'stopped=1; kill -TERM "${server:-$other}" 2>/dev/null || true' \
+    HUP INT QUIT ABRT USR1 USR2 PIPE ALRM TERM XCPU XFSZ VTALRM PROF IO PWR SYS
   "${beside[@]}" &
   other=$!
   until leader_answers || [[ $stopped ]] || ! is_running "$other"; do sleep 1; done
@@ -332,18 +367,14 @@ if ((rank > 0)); then
     --num-gpus 8
   )
 fi
-case "${1-}" in
-  "")
+case $mode in
+  '')
     check_image
     if ((rank == 0)); then hand_over_key; fi
     case $rank-$only in
       0-) run_both ;;
       0-ray-head) argv=("${beside[@]}") ;;
-      0-server | [1-9]*-) wait_for_leader ;;
-      *)
-        say "there is no $only on rank $rank"
-        exit 2
-        ;;
+      *) wait_for_leader ;;
     esac
     exec "${argv[@]}"
     ;;
@@ -363,9 +394,5 @@ case "${1-}" in
   --check)
     printf 'compiled for %s\n' 'vllm 0.10.2'
     check_image aloud
-    ;;
-  *)
-    printf 'serve.sh: unknown argument %q; there are --print and --check\n' "$1" >&2
-    exit 2
     ;;
 esac

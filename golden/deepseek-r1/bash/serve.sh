@@ -10,7 +10,7 @@ set -euo pipefail
 say() { printf 'serve.sh: %s\n' "$1" >&2; }
 
 # What this node knows of itself: arguments, variables, else the file of its rank beside this one.
-rank=${SERVEC_RANK-} replica=${SERVEC_REPLICA-0}
+rank=${SERVEC_RANK-} replica=${SERVEC_REPLICA:-0}
 while [[ ${1-} =~ ^--(rank|replica)$ ]]; do
   if [[ ! ${2-} ]]; then
     say "$1 wants a value"
@@ -23,10 +23,23 @@ if [[ ! $rank =~ ^(0|[1-9][0-9]{0,4})$ ]] || ((rank >= 2)); then
   say 'say which node this is: --rank 0 to --rank 1'
   exit 2
 fi
+if [[ ! $replica =~ ^(0|[1-9][0-9]{0,4})$ ]] || ((replica >= 1)); then
+  say 'say which replica this is: --replica 0'
+  exit 2
+fi
+
 facts=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]-$0}")")/node-$replica-$rank.env
+fact_names='LEADER_ADDRESS|NODE_ADDRESS|INTERFACE|HCAS|GID_INDEX|NVLINK|WAIT_SECONDS|IMAGE|ALLOW_CPU|API_KEY'
 if [[ -f $facts ]]; then
-  while IFS='=' read -r name value; do
-    if [[ $name =~ ^SERVEC_[A-Z_]+$ && ! ${!name+set} ]]; then printf -v "$name" '%s' "$value"; fi
+  while IFS='' read -r line || [[ $line ]]; do
+    line=${line%$'\r'} name=${line%%=*}
+    if [[ $line =~ ^SERVEC_($fact_names)=[A-Za-z0-9_.,:%@/~+=-]*$ ]]; then
+      if [[ ! ${!name+set} ]]; then printf -v "$name" '%s' "${line#*=}"; fi
+    elif [[ ! $line =~ ^[[:space:]]*(#|$) ]]; then
+      say "$facts: \`$name\` is not understood; nothing is started"
+      say "a line is NAME=value without blanks, quotes or \`export\`; SERVEC_ and one of ${fact_names//|/, }"
+      exit 2
+    fi
   done <"$facts"
 fi
 leader_address=${SERVEC_LEADER_ADDRESS-}
@@ -60,6 +73,16 @@ argv=(
   --max-model-len 32768
   --enable-expert-parallel
 )
+
+mode=''
+if [[ ${1-} =~ ^--(print|check)$ ]]; then
+  mode=$1
+  shift
+fi
+if (($#)); then
+  printf 'serve.sh: unknown argument %q; there are --print and --check, and --rank N and the like before them\n' "$1" >&2
+  exit 2
+fi
 
 # Variables that Kubernetes makes of Services begin with the engine's prefix where a Service has the
 # engine's name, and are not meant for it.
@@ -300,8 +323,8 @@ if [[ $interface ]]; then export NCCL_SOCKET_IFNAME="$interface" GLOO_SOCKET_IFN
 if [[ $nvlink ]]; then export NCCL_MNNVL_ENABLE=1 NCCL_CUMEM_ENABLE=1; fi
 if [[ $node_address ]]; then export VLLM_HOST_IP="$node_address"; fi
 
-case "${1-}" in
-  "")
+case $mode in
+  '')
     check_image
     if ((rank == 0)); then hand_over_key; fi
     exec "${argv[@]}"
@@ -317,9 +340,5 @@ case "${1-}" in
   --check)
     printf 'compiled for %s\n' 'vllm 0.29.0'
     check_image aloud
-    ;;
-  *)
-    printf 'serve.sh: unknown argument %q; there are --print and --check\n' "$1" >&2
-    exit 2
     ;;
 esac

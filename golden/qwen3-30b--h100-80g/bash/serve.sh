@@ -24,6 +24,16 @@ argv=(
 
 say() { printf 'serve.sh: %s\n' "$1" >&2; }
 
+mode=''
+if [[ ${1-} =~ ^--(print|check)$ ]]; then
+  mode=$1
+  shift
+fi
+if (($#)); then
+  printf 'serve.sh: unknown argument %q; there are --print and --check\n' "$1" >&2
+  exit 2
+fi
+
 # Variables that Kubernetes makes of Services begin with the engine's prefix where a Service has the
 # engine's name, and are not meant for it.
 drop_service_variables() {
@@ -255,8 +265,8 @@ hand_over_key() {
 
 drop_service_variables
 override
-case "${1-}" in
-  "")
+case $mode in
+  '')
     check_image
     hand_over_key
     exec "${argv[@]}"
@@ -269,9 +279,5 @@ case "${1-}" in
   --check)
     printf 'compiled for %s\n' 'vllm 0.29.0'
     check_image aloud
-    ;;
-  *)
-    printf 'serve.sh: unknown argument %q; there are --print and --check\n' "$1" >&2
-    exit 2
     ;;
 esac
