@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+
+COLLECT_AFTER = 50_000
+"""Objects until the collector looks for cycles: the trees of a compiler live to its end."""
 
 
 def main() -> None:
@@ -12,6 +16,7 @@ def main() -> None:
 
         print(f"servec {__version__}")
         return
+    gc.set_threshold(COLLECT_AFTER)
     from servec.cli import run
 
     sys.exit(run(sys.argv[1:]))

@@ -304,17 +304,27 @@ def _refusals(
     asked: Asked | None, findings: Findings, root: str | Path | None
 ) -> tuple[Finding, ...]:
     """All findings, errors before the rest, each in the order in which it was told."""
-    from servec.passes.shard_flags import judge_flags
     from servec.passes.shard_rules import refusals
 
     if asked is not None:
         catalog = catalog_of(root)
         refusals(asked, sorted({*catalog.engine_names, *catalog.aliases}), findings)
-        released = catalog.released(asked.engine.manifest.engine.value) if asked.engine else None
-        if released is not None and not findings.errors:
-            judge_flags(asked, released, findings)
+        if not findings.errors:
+            _judge(asked, catalog, findings)
     told = findings.told()
     return tuple(sorted(told, key=lambda item: not _stops(item)))
+
+
+def _judge(asked: Asked, catalog: Catalog, findings: Findings) -> None:
+    """Holds a profile's own words and variables against the version that is said, if one is."""
+    engine, profile = asked.engine, asked.profile
+    if engine is None or engine.version is None or not (profile.args or profile.env):
+        return
+    from servec.passes.shard_flags import judge_flags
+
+    released = catalog.released(engine.manifest.engine.value)
+    if released is not None:
+        judge_flags(asked, released, findings)
 
 
 @cache

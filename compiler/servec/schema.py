@@ -58,11 +58,8 @@ def _shape(shape: Shape, definitions: dict[str, Schema]) -> Schema:
     match shape:
         case Text(pattern):
             # Python's end of text is `\Z`, ECMA's is `$`, which there never means "before a \n".
-            found = (
-                {"pattern": f"^(?:{pattern.pattern.replace(chr(92) + 'Z', '$')})"}
-                if pattern
-                else {}
-            )
+            form = pattern.replace(r"\Z", "$")
+            found = {"pattern": f"^(?:{form})"} if form else {}
             return {"type": "string", **found}
         case Bool():
             return {"type": "boolean"}

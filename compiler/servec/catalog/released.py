@@ -188,6 +188,7 @@ class ReleasedAt:
     def __init__(self, released: Released, place: int) -> None:
         self._released = released
         self._place = place
+        self._registries: dict[str, frozenset[str]] = {}
 
     @property
     def release(self) -> str:
@@ -259,6 +260,11 @@ class ReleasedAt:
     def names(self, registry: str) -> frozenset[str]:
         """The names in a registry: methods, tool_call_parsers, reasoning_parsers, quantization;
         none where it was not read."""
+        if registry not in self._registries:
+            self._registries[registry] = self._names(registry)
+        return self._registries[registry]
+
+    def _names(self, registry: str) -> frozenset[str]:
         record = self._released.record
         if registry == "quantization":
             known = {item.key.value: self.value(item.value) for item in record.quantization}
@@ -294,7 +300,7 @@ class ReleasedAt:
     def _words(self, node: Node | None, shape: Text) -> Iterator[str]:
         """Members that have a shape; another one is a finding."""
         for member in self._each(node):
-            if isinstance(member, str) and shape.pattern and shape.pattern.match(member):
+            if isinstance(member, str) and shape.takes(member):
                 yield member
             elif node is not None:
                 self._released.bad(node, shape.what, member)

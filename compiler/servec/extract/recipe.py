@@ -37,14 +37,12 @@ LISTS = (
     "variables", "methods", "tool_call_parsers", "reasoning_parsers", "quantization_deprecated",
     "attention_backends", "deprecation_notes",
 )  # fmt: skip
-MODULE = Text(re.compile(r"[A-Za-z_]\w*(\.\w+)*\Z"), "a module's name, as `package.module`")
-OBJECT = Text(
-    re.compile(r"[A-Za-z_]\w*(\.\w+)*:[A-Za-z_]\w*(\.\w+)*\Z"), "`package.module:Class.function`"
-)
-PLACE = Text(re.compile(r"(?!/)(?!.*\.\.)[^\x00]+\Z"), "a path in the package; `**` and `*` match")
-WORD = Text(re.compile(r"[A-Za-z_]\w*\Z"), "a name of Python")
-REQUIREMENT = Text(re.compile(r"[A-Za-z0-9][^\s;@]*\Z"), 'a requirement, as "numpy==2.4.6"')
-VARIABLE = Text(re.compile(r"[A-Za-z_]\w*\Z"), "a variable's name")
+MODULE = Text(r"[A-Za-z_]\w*(\.\w+)*\Z", "a module's name, as `package.module`")
+OBJECT = Text(r"[A-Za-z_]\w*(\.\w+)*:[A-Za-z_]\w*(\.\w+)*\Z", "`package.module:Class.function`")
+PLACE = Text(r"(?!/)(?!.*\.\.)[^\x00]+\Z", "a path in the package; `**` and `*` match")
+WORD = Text(r"[A-Za-z_]\w*\Z", "a name of Python")
+REQUIREMENT = Text(r"[A-Za-z0-9][^\s;@]*\Z", 'a requirement, as "numpy==2.4.6"')
+VARIABLE = Text(r"[A-Za-z_]\w*\Z", "a variable's name")
 
 
 @declaration
@@ -108,9 +106,7 @@ class TypeName:
     span: Span
     function: At[str] = key(WORD, "the inner function's name", required=True)
     holds: At[str] = key(WORD, "its variable or parameter that holds the type", required=True)
-    name: At[str] = key(
-        Text(re.compile(r"[^{}]*\{\}[^{}]*\Z"), "text with `{}`"), "name", required=True
-    )
+    name: At[str] = key(Text(r"[^{}]*\{\}[^{}]*\Z", "text with `{}`"), "name", required=True)
 
 
 @declaration
@@ -168,12 +164,12 @@ class Recipe:
 
     span: Span
     package: At[str] = key(
-        Text(re.compile(r"[A-Za-z0-9]([\w.-]*[A-Za-z0-9])?\Z"), "a package's name"),
+        Text(r"[A-Za-z0-9]([\w.-]*[A-Za-z0-9])?\Z", "a package's name"),
         "the distribution",
         required=True,
     )
     claimed: At[str] | None = key(
-        Text(re.compile(r"\{version\}[a-z0-9.+]*\Z"), "`{version}` and a suffix"),
+        Text(r"\{version\}[a-z0-9.+]*\Z", "`{version}` and a suffix"),
         "the version that the package is told it is; its own unless said",
     )
     environment: tuple[Item[At[str]], ...] = key(

@@ -6,8 +6,6 @@ Every value keeps its place (`At`), so that all later findings can point at it.
 
 from __future__ import annotations
 
-import re
-
 from servec.ir.shape import (
     Bool,
     Choice,
@@ -37,26 +35,22 @@ IPV6 = "|".join((
 # RFC 1123: the last label is not of digits alone, and so no mistaken address.
 LABEL = "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 HOST_NAME = rf"(?!(.*\.)?[0-9]+\Z)(?=.{{1,253}}\Z){LABEL}(\.{LABEL})*"
-CHECKPOINT = Text(re.compile(r"[^-\x00][^\x00]*\Z", re.DOTALL), "a hub id or path")
+CHECKPOINT = Text(r"[^-\x00][^\x00]*\Z", "a hub id or path")
 GPUS = Int(1, 65536)
 TARGETS = Choice(("bash", "systemd", "kubernetes"))
 SPEC_TYPE = Choice(("chat", "gen"), {"instruct": "chat", "base": "gen"}, ("recipes", "a spec"))
-IMAGE = Text(re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*\Z"), "an image reference")
-USER = Text(re.compile(r"[a-z_][a-z0-9_-]{0,31}\Z"), "a user's name")
-RESOURCE = Text(re.compile(r"[a-z0-9.-]+/[A-Za-z0-9._-]+\Z"), "a resource name, as nvidia.com/gpu")
-PROGRAM = Text(re.compile(r"[^-\x00-\x1f\x7f][^\x00-\x1f\x7f]*\Z"), "a program's name or path")
-ABSOLUTE = Text(re.compile(r"/[^\x00-\x20\x7f]*\Z"), "an absolute path without spaces")
-SECRET_KEY = Text(re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,253}\Z"), "a key of a Secret")
-FILE = Text(re.compile(r"/[^\x00-\x20\x7f]*[^\x00-\x20\x7f/]\Z"), "the absolute path of a file")
-HOST = Text(re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\Z"), "a host's name")
-ADDRESS = Text(re.compile(rf"({IPV4}|{IPV6}|{HOST_NAME})\Z"), "an IP address or a host's name")
-INTERFACE = Text(
-    re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}\Z"), "a network interface, as eno1"
-)
-HCA = Text(re.compile(r"[A-Za-z0-9_]+\Z"), "an RDMA adapter, as mlx5_0")
-INSIDE = Text(
-    re.compile(r"(?!/)(?!(.*/)?\.\.(/|\Z))[^\x00-\x1f\x7f]+\Z"), "a path inside the project"
-)
+IMAGE = Text(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*\Z", "an image reference")
+USER = Text(r"[a-z_][a-z0-9_-]{0,31}\Z", "a user's name")
+RESOURCE = Text(r"[a-z0-9.-]+/[A-Za-z0-9._-]+\Z", "a resource name, as nvidia.com/gpu")
+PROGRAM = Text(r"[^-\x00-\x1f\x7f][^\x00-\x1f\x7f]*\Z", "a program's name or path")
+ABSOLUTE = Text(r"/[^\x00-\x20\x7f]*\Z", "an absolute path without spaces")
+SECRET_KEY = Text(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,253}\Z", "a key of a Secret")
+FILE = Text(r"/[^\x00-\x20\x7f]*[^\x00-\x20\x7f/]\Z", "the absolute path of a file")
+HOST = Text(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\Z", "a host's name")
+ADDRESS = Text(rf"({IPV4}|{IPV6}|{HOST_NAME})\Z", "an IP address or a host's name")
+INTERFACE = Text(r"(?!\.{1,2}\Z)[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}\Z", "a network interface, as eno1")
+HCA = Text(r"[A-Za-z0-9_]+\Z", "an RDMA adapter, as mlx5_0")
+INSIDE = Text(r"(?!/)(?!(.*/)?\.\.(/|\Z))[^\x00-\x1f\x7f]+\Z", "a path inside the project")
 
 
 # --- specs ---------------------------------------------------------------------------------------

@@ -6,8 +6,6 @@ something is compiled; what answers from the contract alone pays for no more.
 
 from __future__ import annotations
 
-import re
-
 from servec.ir.shape import (
     Bool,
     Choice,
@@ -24,11 +22,11 @@ from servec.ir.shape import (
 from servec.ir.words import ENGINE, TEXT, Item
 from servec.source.located import At, Map, Span
 
-KNOB = Text(re.compile(r"[a-z0-9][a-z0-9_]*\Z"), "a parameter's name with underscores")
-RELEASE = Text(re.compile(r"[0-9]+\.[0-9]+\.[0-9]+\Z"), 'a release in quotes, as "0.29.0"')
-SUFFIX = Text(re.compile(r"[A-Z][A-Z0-9_]*\Z"), "capitals, digits and `_`")
-VARIABLE = Text(re.compile(r"[A-Z][A-Z0-9_]*\Z"), "a variable's name in capitals")
-PREFIX = Text(re.compile(r"[A-Z][A-Z0-9_]*_\Z"), "a prefix in capitals that ends with `_`")
+KNOB = Text(r"[a-z0-9][a-z0-9_]*\Z", "a parameter's name with underscores")
+RELEASE = Text(r"[0-9]+\.[0-9]+\.[0-9]+\Z", 'a release in quotes, as "0.29.0"')
+SUFFIX = Text(r"[A-Z][A-Z0-9_]*\Z", "capitals, digits and `_`")
+VARIABLE = Text(r"[A-Z][A-Z0-9_]*\Z", "a variable's name in capitals")
+PREFIX = Text(r"[A-Z][A-Z0-9_]*_\Z", "a prefix in capitals that ends with `_`")
 
 
 @declaration

@@ -6,8 +6,6 @@ engine's version holds, and an unknown version takes the first.
 
 from __future__ import annotations
 
-import re
-
 from servec.ir.manifest import KNOB, PREFIX, VARIABLE
 from servec.ir.serve_start import FILE, ApiKey, Devices, KvEvents, Roles, Way
 from servec.ir.shape import (
@@ -26,8 +24,8 @@ from servec.ir.shape import (
 from servec.ir.words import FLAG, RULE_RANGE, TEXT, VERSION, Item
 from servec.source.located import At, Map, Node, Span
 
-VARIABLE_OR_PREFIX = Text(re.compile(r"[A-Z][A-Z0-9_]*\Z"), "a variable's name, or its beginning")
-OPTION = Text(re.compile(r"[a-z0-9][a-z0-9_]*(\.[a-z0-9_]+)?\Z"), "a parameter, or a key of one")
+VARIABLE_OR_PREFIX = Text(r"[A-Z][A-Z0-9_]*\Z", "a variable's name, or its beginning")
+OPTION = Text(r"[a-z0-9][a-z0-9_]*(\.[a-z0-9_]+)?\Z", "a parameter, or a key of one")
 REGISTRIES = ("methods", "tool_call_parsers", "reasoning_parsers", "quantization")
 SPECULATIVE_WORDS = (
     "algorithm", "model", "num_tokens", "num_steps", "topk", "draft_sample_method",

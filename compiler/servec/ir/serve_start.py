@@ -5,14 +5,12 @@ Parts of `serve:` of a manifest, as `ir/serve.py` has the whole.
 
 from __future__ import annotations
 
-import re
-
 from servec.ir.manifest import KNOB, VARIABLE
 from servec.ir.shape import Bool, Choice, ListOf, MapOf, Parameters, Record, Text, declaration, key
 from servec.ir.words import FLAG, NAME, RULE_RANGE, TEXT, Item
 from servec.source.located import At, Map, Span
 
-FILE = Text(re.compile(r"[a-z0-9][a-z0-9._-]*\Z"), "a file's name")
+FILE = Text(r"[a-z0-9][a-z0-9._-]*\Z", "a file's name")
 
 
 @declaration

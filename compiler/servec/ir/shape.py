@@ -16,8 +16,13 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, dataclass_transform
 class Text(NamedTuple):
     """Text, of a certain form where `pattern` is given; `what` names that form."""
 
-    pattern: re.Pattern[str] | None = None
+    pattern: str = ""
     what: str = "text"
+
+    def takes(self, text: str) -> bool:
+        """Whether a text has the form. Most forms are never asked in one run, so that a pattern is
+        compiled when it is: `re` keeps it."""
+        return not self.pattern or re.match(self.pattern, text) is not None
 
 
 class Bool(NamedTuple):

@@ -58,10 +58,10 @@ class _Reader:
         if isinstance(node, At) and isinstance(node.value, Broken):
             return HOLE
         match shape:
-            case Text(pattern, what):
+            case Text(_, what):
                 if not isinstance(node, At) or not isinstance(node.value, str):
                     return self.wrong(shape, node, path)
-                if pattern and not pattern.match(node.value):
+                if not shape.takes(node.value):
                     return self.bad(node, path, what)
                 return node
             case Bool():
@@ -163,7 +163,7 @@ class _Reader:
         if isinstance(shape, Choice):
             node: Node = At(key.value, key.span)
             return self.choice(shape, node, (*path, key.value)) is not HOLE
-        if shape.pattern is None or shape.pattern.match(key.value):
+        if shape.takes(key.value):
             return True
         from servec.ir.words import NAME, NAME_CHARACTERS
 

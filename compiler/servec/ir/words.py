@@ -20,18 +20,16 @@ class Item(NamedTuple, Generic[T]):
 
 NAME_CHARACTERS = 48
 NAME = Text(
-    re.compile(rf"(?!.*--)[a-z0-9]([-a-z0-9]{{0,{NAME_CHARACTERS - 2}}}[a-z0-9])?\Z"),
+    rf"(?!.*--)[a-z0-9]([-a-z0-9]{{0,{NAME_CHARACTERS - 2}}}[a-z0-9])?\Z",
     f"a name of at most {NAME_CHARACTERS} lower-case letters, digits and single `-`",
 )
-TEXT = Text(re.compile(r"[^\x00]+\Z", re.DOTALL), "text that is not empty")
-VERSION = Text(re.compile(r"\S+\Z"), 'a version in quotes, as "0.29.0"')
+TEXT = Text(r"[^\x00]+\Z", "text that is not empty")
+VERSION = Text(r"\S+\Z", 'a version in quotes, as "0.29.0"')
 RANGE = Text(what='a range of versions, as ">=0.9,<0.12"')
-FLAG = Text(re.compile(r"--?[A-Za-z0-9][A-Za-z0-9_.-]*\Z"), "a flag")
-ENGINE = Text(
-    re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z"), "a name of letters, digits, `.`, `_` and `-`"
-)
+FLAG = Text(r"--?[A-Za-z0-9][A-Za-z0-9_.-]*\Z", "a flag")
+ENGINE = Text(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z", "a name of letters, digits, `.`, `_` and `-`")
 RULE_RANGE = Text(
-    re.compile(r"(?:\s*(?:[<>]=?|==|!=|~=)\s*[0-9][^\s,]*\s*(?:,(?!\Z)|\Z))+\Z"),
+    r"(?:\s*(?:[<>]=?|==|!=|~=)\s*[0-9][^\s,]*\s*(?:,(?!\Z)|\Z))+\Z",
     'a range of versions, as ">=0.9,<0.12"',
 )
 RECIPE_TYPE = Choice(

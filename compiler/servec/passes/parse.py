@@ -66,8 +66,4 @@ def _named_configs(spec: Node) -> list[str]:
 
 def _is_inside(value: object) -> bool:
     """Whether a path stays in the project; others are refused by their declaration, unread."""
-    return (
-        isinstance(value, str)
-        and INSIDE.pattern is not None
-        and (INSIDE.pattern.match(value) is not None)
-    )
+    return isinstance(value, str) and INSIDE.takes(value)

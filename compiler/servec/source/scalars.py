@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from servec.source.located import Value
@@ -51,6 +52,7 @@ CONTESTED_TEXT = re.compile(
 )
 
 
+@lru_cache(4096)
 def resolve(text: str) -> Value | Ambiguous:
     """The value of a plain scalar, or `Ambiguous` where readers disagree."""
     if text and text[0] not in SPECIAL_FIRST:

@@ -80,7 +80,8 @@ class _Reader:
             self.stop(event, f"more than {limits.NODES:,} values, aliases counted in full")
         kind = type(event)
         if kind is yaml.ScalarEvent:
-            return self.anchored(event, self.scalar(event), self.nodes - 1)
+            scalar = self.scalar(event)
+            return self.anchored(event, scalar, self.nodes - 1) if event.anchor else scalar
         if kind is yaml.AliasEvent:
             return self.alias(event)
         if depth >= limits.DEPTH:
@@ -140,7 +141,9 @@ class _Reader:
         if isinstance(node, At) and isinstance(node.value, Broken):
             return None
         if isinstance(node, At) and isinstance(node.value, str):
-            return At(node.value, self.span(event))
+            # An alias is a key where it stands, not where its anchor is.
+            at_alias = type(event) is yaml.AliasEvent
+            return At(node.value, self.span(event) if at_alias else node.span)
         self.findings.add(codes.KEY_NOT_TEXT, self.span(event))
         return None
 
@@ -179,8 +182,9 @@ class _Reader:
 
     def span(self, event: Any) -> Span:
         start, end = event.start_mark, event.end_mark
-        length = end.column - start.column if end.line == start.line else 1
-        return Span(self.file, start.line + 1, start.column + 1, max(length, 1))
+        line, column = start.line, start.column
+        length = end.column - column if end.line == line else 1
+        return Span(self.file, line + 1, column + 1, length or 1)
 
 
 def _conflict(file: str, text: str) -> tuple[Span, str] | None:
