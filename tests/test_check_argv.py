@@ -134,3 +134,80 @@ def test_the_history_of_a_flag_that_came_back_is_said() -> None:
         "vllm 0.20.0 has no flag `--disable-log-requests`; "
         "it is there until 0.16.0 and since 0.33.0"
     )
+
+
+DRAFT = '{"model":"x","num_speculative_tokens":1}'
+NGRAM = '{"method":"ngram","num_speculative_tokens":1,"prompt_lookup_max":2}'
+
+
+@pytest.mark.parametrize(
+    ("version", "words", "says"),
+    [
+        ("0.7.0", "--pipeline-parallel-size 3 --speculative-model x", "drafts on one stage"),
+        ("0.8.5", f"-pp 2 --speculative-config {DRAFT}", "drafts on one stage"),
+        ("0.8.5", f"-pp 1 --speculative-config {DRAFT}", ""),
+        ("0.8.5", f"-pp 2 --distributed-executor-backend ray --speculative-config {NGRAM}", ""),
+        ("0.9.1", f"-pp 2 --speculative-config {NGRAM}", ""),
+        ("0.9.2", '-pp 2 --speculative-config {"method":"draft_model"}', "drafts on one stage"),
+        ("0.24.0", "--max-num-batched-tokens 128 --max-num-seqs 256", "has a token"),
+        ("0.24.0", "--max-num-batched-tokens 256 --max-num-seqs 256", ""),
+        (
+            "0.24.0",
+            "--no-enable-chunked-prefill --max-num-batched-tokens 8k --max-model-len 128k",
+            "a prompt is one batch",
+        ),
+        (
+            "0.24.0",
+            "--no-enable-chunked-prefill --max-num-batched-tokens 8K --max-model-len 8k",
+            "",
+        ),
+        ("0.24.0", "--max-num-batched-tokens 8k --max-model-len 128k", ""),
+        ("0.11.0", "--quantization awq --dtype bfloat16", "computes in float16"),
+        ("0.11.0", "--quantization awq --dtype half", ""),
+        ("0.24.0", "--quantization awq --dtype bfloat16", ""),
+        ("0.24.0", "--quantization awq --dtype float32", "float16 or bfloat16"),
+        ("0.21.0", "--quantization gptq --dtype bfloat16", "computes in float16"),
+        ("0.22.0", "--quantization gptq --dtype bfloat16", ""),
+        ("0.11.0", "--quantization fp8 --dtype float32", "float16 or bfloat16"),
+        ("0.11.0", "--quantization fp8 --dtype bfloat16", ""),
+        ("0.11.0", "--quantization mxfp4 --dtype half", "computes in bfloat16"),
+        ("0.12.0", "--master-port 8000 --port 8000", "where nodes meet"),
+        ("0.12.0", "--master-port 8001 --port 8000", ""),
+    ],
+)
+def test_what_a_server_refuses_when_it_starts_is_told(version: str, words: str, says: str) -> None:
+    found = servec.check_argv("vllm", ["vllm", "serve", "m", *words.split()], version=version)
+    told = [item.message for item in found if item.code is codes.CONTRADICTION]
+    assert len(told) == bool(says)
+    assert all(says in message for message in told)
+
+
+@pytest.mark.parametrize(
+    ("version", "words", "help_"),
+    [
+        ("0.13.0", ["--task=embed"], "use `--runner pooling --convert embed`"),
+        ("0.13.0", ["--task", "embed"], "use `--runner pooling --convert embed`"),
+        ("0.13.0", ["--task", "transcription"], "use `--runner` and `--convert`"),
+        ("0.20.0", ["--disable-log-requests"], "use `--no-enable-log-requests`"),
+        ("0.9.0", ["--no-enable-log-requests"], "use `--disable-log-requests`"),
+    ],
+)
+def test_a_flag_of_another_name_is_told_with_it(version: str, words: list[str], help_: str) -> None:
+    (found,) = servec.check_argv("vllm", ["vllm", "serve", "m", *words], version=version)
+    assert (found.code, found.help) == (codes.UNKNOWN_FLAG, help_)
+
+
+@pytest.mark.parametrize(
+    ("words", "is_told"),
+    [
+        ("--enable-ep-moe --tp-size 8 --ep-size 4", True),
+        ("--enable-ep-moe --tp-size 8 --ep-size 8", False),
+        ("--enable-deepep-moe --moe-a2a-backend none", True),
+        ("--enable-deepep-moe --moe-a2a-backend deepep", False),
+        ("--port 3000 --nccl-port 3000", True),
+    ],
+)
+def test_an_older_switch_beside_the_flag_that_took_its_place(words: str, is_told: bool) -> None:
+    argv = ["python3", "-m", "sglang.launch_server", "--model-path", "m", *words.split()]
+    found = servec.check_argv("sglang", argv, version="0.5.2")
+    assert (codes.CONTRADICTION in [item.code for item in found]) is is_told

@@ -84,7 +84,7 @@ def test_a_finding_s_page_shows_what_its_cases_give(page: Path, blessing: bool) 
     def fresh(found: re.Match[str]) -> str:
         body = found["body"].strip()
         known = runs if body.startswith("$ ") else shown
-        if found["kind"] != "text" or any(body in run for run in known):
+        if found["kind"] != "text" or (body and any(body in run for run in known)):
             return found[0]
         nearest = difflib.get_close_matches(body, known, n=1, cutoff=0.0)
         assert nearest, f"{page.name}: the cases show no {page.stem}"

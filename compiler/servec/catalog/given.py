@@ -15,6 +15,11 @@ from servec.source.located import List, Node, Plain, plain
 
 PLAIN = Syntax()
 
+UNITS = {
+    **{letter: 1000**at for at, letter in enumerate("kmgt", 1)},
+    **{letter: 1024**at for at, letter in enumerate("KMGT", 1)},
+}
+
 
 def given(reading: Reading) -> Iterator[tuple[str, Plain]]:
     """Parameters with their values; keys of JSON values too, behind a dot."""
@@ -68,8 +73,8 @@ def parsed(value: str, syntax: Syntax = PLAIN) -> dict[str, Any]:
 
 
 def meets(value: Plain, wanted: Node, *, given: bool) -> bool:
-    """Whether a parameter is as a rule wants it: a value, one of several, `"*"` for any, null for
-    none."""
+    """Whether a parameter is as a rule wants it: a value, one of several, `"*"` for any, `">1"` for
+    a number above one, null for none."""
     if isinstance(value, str) and HOLE in value:
         return False
     if isinstance(wanted, List):
@@ -79,12 +84,21 @@ def meets(value: Plain, wanted: Node, *, given: bool) -> bool:
         return not given
     if said == "*":
         return given
+    if isinstance(said, str) and said.startswith(">"):
+        found, bound = number(value), number(said[1:])
+        return found is not None and bound is not None and found > bound
     return given and (value == said or str(value) == str(said))
 
 
 def number(value: Plain) -> float | None:
-    """A value as a number, or None where it is none."""
+    """A value as a number, or None where it is none. Engines read `8k` as 8000 and `8K` as 8192:
+    vllm/engine/arg_utils.py, human_readable_int, read 2026-12-01."""
+    if not isinstance(value, str | int | float):
+        return None
+    text, unit = str(value), 1
+    if text[-1:] in UNITS:
+        text, unit = text[:-1], UNITS[text[-1]]
     try:
-        return float(value) if isinstance(value, str | int | float) else None
+        return float(text) * unit
     except ValueError:
         return None

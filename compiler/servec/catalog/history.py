@@ -2,12 +2,17 @@
 
 --disable-log-requests with 0.20.0 -> "; it is there until 0.16.0 and since 0.33.0"
 VLLM_ATTENTION_BACKEND with 0.29.0 -> "use `--attention-backend`"
+--task embed with 0.29.0           -> "use `--runner pooling --convert embed`"
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from servec.catalog.given import knob_of
+from servec.catalog.versions import holds
+from servec.source.located import Plain, plain
 
 if TYPE_CHECKING:
     from packaging.version import Version
@@ -42,3 +47,32 @@ def instead(name: str, serve: Serve, released: Released, version: Version | None
     this version has it; else nothing."""
     flag = {item.key.value: item.value.value for item in serve.successors}.get(name)
     return f"use `{flag}`" if flag in released.at(version).flags else ""
+
+
+def under_new_names(
+    word: str, value: str, serve: Serve, here: ReleasedAt, version: Version | None
+) -> str:
+    """What to write in the place of a flag that this version knows under other names: with this
+    value where its names are told, `true` for a switch; nothing where it has none."""
+    asked = {knob_of(word): value}
+    if word.startswith("--no-"):
+        asked[knob_of(word).removeprefix("no_")] = "false"
+    rules = [rule for rule in serve.renamed if rule.knob.value in asked and holds(rule, version)]
+    for rule in rules:
+        wanted = asked[rule.knob.value].lower()
+        if rule.value is None or str(plain(rule.value)).lower() == wanted:
+            became = {knob: plain(item.value) for knob, item in rule.become.entries.items()}
+            words = (_words(knob, value if to is None else to, here) for knob, to in became.items())
+            return f"use `{' '.join(words)}`"
+    names = dict.fromkeys(knob for rule in rules for knob in rule.become.entries)
+    return "use " + " and ".join(f"`{_words(name, True, here)}`" for name in names) if names else ""
+
+
+def _words(knob: str, value: Plain, here: ReleasedAt) -> str:
+    """A parameter as its words at a release; nothing where the release has no such flag."""
+    flag = here.flags.get(f"--{knob.replace('_', '-')}")
+    if flag is None:
+        return f"--{knob.replace('_', '-')} {value}"
+    if value is False and flag.negatives:
+        return flag.negatives[0]
+    return flag.name if value is True else f"{flag.name} {value}"

@@ -28,7 +28,7 @@ from servec.catalog.command_line import (
     value_fault,
 )
 from servec.catalog.given import given, keyed, knob_of, meets, number, parsed
-from servec.catalog.history import history_of, instead
+from servec.catalog.history import history_of, instead, under_new_names
 from servec.catalog.json_values import Refused, refused
 from servec.catalog.syntax import syntax_of
 from servec.catalog.versions import NEWEST, holds, in_range
@@ -198,11 +198,21 @@ class _Judge:
             }
             return self.verdict(codes.UNKNOWN_FLAG, fault.place, flag=fault.word, **said)
         history = history_of(self.released, _has_flag(fault.word))
-        near = None if history else nearest(fault.word, self.here.flags | self.here.negatives)
-        advice = "" if near else ("take it out, or take another version" if history else "")
+        renamed = under_new_names(
+            fault.word, self._value_behind(fault), self.serve, self.here, self.version
+        )
+        known = self.here.flags | self.here.negatives
+        near = None if history or renamed else nearest(fault.word, known)
+        advice = renamed or ("take it out, or take another version" if history else "")
         return self.verdict(
             codes.UNKNOWN_FLAG, fault.place, near, flag=fault.word, history=history, advice=advice
         )
+
+    def _value_behind(self, fault: Fault) -> str:
+        """The value that an unknown flag seems to have; `true` where it has none."""
+        _, tied, value = self.words[fault.place].partition("=")
+        behind = self.words[fault.place + 1 : fault.place + 2]
+        return value if tied else next((word for word in behind if word[:1] != "-"), "true")
 
     def use(self, use: Use) -> Iterator[Verdict]:
         if use.abbreviated:

@@ -329,6 +329,12 @@ TEMPLATE = Code(
     "the command lines of this template are not checked: {problem}",
     "render it first, and give what it renders to `servec lint -`",
 )
+NOT_EXPANDED = Code(
+    "SV0628", WARNING, "variable that nothing expands",
+    "`{text}` reaches the engine as it stands: no target expands it",
+    "write the value; what differs from host to host belongs into `nodes` of servec.yaml, or into"
+    " the host's environment file",
+)
 
 # --- 07: lowering and artifacts ------------------------------------------------------------------
 NO_IMAGE = Code(

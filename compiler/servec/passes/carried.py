@@ -37,6 +37,7 @@ LOADS_CODE = re.compile(
     re.VERBOSE,
 )
 NOT_CARRIED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
+SHELL_VARIABLE = re.compile(r"\$(?:[A-Z_][A-Z0-9_]*\b|\{[A-Z_][A-Z0-9_]*\}|\([A-Z_][A-Z0-9_]*\))")
 MOST_BYTES = 131_071  # of one argument or variable: MAX_ARG_STRLEN of Linux, less its end
 
 
@@ -46,6 +47,12 @@ def not_carried(text: str) -> str:
     if found:
         return f"not every target can carry the character U+{ord(found.group()):04X}"
     return "it is longer than 128 KiB" if len(text.encode()) > MOST_BYTES else ""
+
+
+def unexpanded(text: str) -> str:
+    """A variable in a text as a shell would expand it; empty where there is none."""
+    found = SHELL_VARIABLE.search(text)
+    return found.group() if found else ""
 
 
 def refused(name: str, engine: EngineAt) -> str:

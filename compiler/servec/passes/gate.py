@@ -19,7 +19,7 @@ from servec.ir.plan import Plan
 from servec.ir.setting import Rank, same
 from servec.ir.site import gpu_resource, targets_of
 from servec.ir.words import NAME_CHARACTERS
-from servec.passes.carried import BASH_OWN, ENV_NAME, WRAPPER_OWN, not_carried, refused
+from servec.passes.carried import BASH_OWN, ENV_NAME, WRAPPER_OWN, not_carried, refused, unexpanded
 from servec.passes.gate_engine import abilities
 from servec.passes.gate_flags import flags
 from servec.passes.gate_settings import is_credential, settings
@@ -151,6 +151,8 @@ def _environment(plan: Plan, findings: Findings) -> None:
         elif problem := not_carried(value):
             span, advice = item.value.span, "take it out"
             findings.add(codes.UNREPRESENTABLE, span, knob=name, problem=problem, advice=advice)
+        elif text := unexpanded(value):
+            findings.add(codes.NOT_EXPANDED, item.value.span, text=text)
 
 
 def _checkpoint(plan: Plan, findings: Findings) -> None:

@@ -15,7 +15,7 @@ from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.ir.plan import Plan
 from servec.ir.setting import Group, Rank, Setting
-from servec.passes.carried import not_carried
+from servec.passes.carried import not_carried, unexpanded
 from servec.source.located import Plain
 
 PARAMETER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.]*\Z")
@@ -94,6 +94,8 @@ def _judge(setting: Setting, engine: EngineAt, taken: dict[str, str], findings: 
         for problem, advice in _unrepresentable(setting, engine):
             findings.add(codes.UNREPRESENTABLE, span, knob=name, problem=problem, advice=advice)
             return
+        if text := next(filter(None, map(unexpanded, _texts(setting.value))), ""):
+            findings.add(codes.NOT_EXPANDED, span, text=text)
 
 
 def _parameter_name(name: str) -> str | None:
