@@ -1,4 +1,4 @@
-"""The runner of engine tables can fail: false rows of each table are reported, true ones hold."""
+"""The runners can fail: false rows of each kind are reported, true ones hold."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import pytest
 import servec
 from servec.api import read_manifest, shipped_catalog
 
-from tests.field import engine_capabilities
+from tests.field import argv_verdicts, bug_reports, engine_capabilities, real_configs
 from tests.field.engine_capabilities import CHECKS, _compiled, _places
 from tests.field.manifest_changes import CONTRACT, changed
+from tests.field.published import Reader
+from tests.field.published_mistakes import WRONG
 from tests.field.rows import judge
 
 DRAFT = [
@@ -183,3 +185,183 @@ def _fact(engine: str) -> dict[str, Any]:
         "engine_features": features,
         "version_features": [],
     }
+
+
+ONE_NODE: dict[str, Any] = {
+    "id": "one",
+    "engine": "vllm",
+    "engine_version": "0.29.0",
+    "model": "org/model",
+    "hw": "h200",
+    "n_gpus": 8,
+    "argv": ["vllm", "serve", "org/model", "-tp", "8", "--max-model-len=8192", "--dtype", "half"],
+    "env": {"NCCL_DEBUG": "INFO"},
+}
+HEAD = [
+    *("vllm", "serve", "org/model", "--tensor-parallel-size", "16"),
+    *("--nnodes", "2", "--node-rank", "0", "--master-addr", "$HEAD_IP"),
+]
+WORKER = [*(word if word != "0" else "1" for word in HEAD), "--headless"]
+TWO_NODES = {key: item for key, item in ONE_NODE.items() if key != "argv"} | {
+    "n_gpus": 16,
+    "roles": [{"role": "head", "argv": HEAD}, {"role": "worker", "argv": WORKER}],
+}
+OLD = ONE_NODE | {"engine_version": "0.12.0"}
+NEW_PARSER = ["--reasoning-parser", "muse_glimmer"]
+
+
+def _published(row: dict[str, Any], monkeypatch: pytest.MonkeyPatch, wrong: str) -> list[str]:
+    monkeypatch.setitem(WRONG, "one", frozenset(wrong.split()))
+    return judge(real_configs, [row]).failed.get("one", [])
+
+
+def _more(row: dict[str, Any], *words: str) -> dict[str, Any]:
+    return row | {"argv": [*row["argv"], *words]}
+
+
+NODES = "nnodes node_rank master_addr headless"
+LONE_WORKER = {"role": "worker", "argv": WORKER[:-1]}
+
+
+@pytest.mark.parametrize(("row", "wrong"), [
+    (ONE_NODE, ""),
+    (TWO_NODES, ""),
+    # Mistakes of what was published, each of which a finding names.
+    (_more(OLD, *NEW_PARSER), "muse_glimmer"),
+    (TWO_NODES | {"engine_version": "0.11.0"}, NODES),
+    (ONE_NODE | {"env": {"VLLM_SERVER_DEV_MODE": "1"}}, "VLLM_SERVER_DEV_MODE"),
+])  # fmt: skip
+def test_a_published_row_holds(
+    row: dict[str, Any], wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _published(row, monkeypatch, wrong) == []
+
+
+@pytest.mark.parametrize(("row", "wrong"), [
+    (_more(ONE_NODE, "--zzz-not-a-flag", "1"), ""),
+    (_more(ONE_NODE, "--dtype", "nonsense"), ""),
+    (_more(ONE_NODE, "--nnodes", "8", "--node-rank", "7"), ""),
+    (_more(OLD, *NEW_PARSER), ""),
+    (_more(OLD, *NEW_PARSER, "--zzz-not-a-flag", "1"), "muse_glimmer"),
+    (_more(OLD, "--reasoning-parser", "nonsense"), "muse_glimmer"),
+    (ONE_NODE, "muse_glimmer"),
+    (ONE_NODE | {"env": {"VLLM_HOST_IP": "10.0.0.1"}}, ""),
+    (TWO_NODES | {"roles": [{"role": "head", "argv": HEAD}, LONE_WORKER]}, ""),
+    (TWO_NODES | {"roles": [{"role": "head", "argv": [*HEAD, "--headless"]}]}, ""),
+])  # fmt: skip
+def test_a_changed_published_row_fails(
+    row: dict[str, Any], wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problems = _published(row, monkeypatch, wrong)
+    assert problems
+    assert not any("Error: " in problem for problem in problems), problems
+
+
+def test_a_command_line_that_servec_changes_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The words of the row are not read by what writes servec's."""
+    monkeypatch.setattr(Reader, "_put", lambda *_: None)
+    assert 'server: rank 0: argv lacks ["--max-model-len", "8192"]' in _published(
+        ONE_NODE, monkeypatch, ""
+    )
+
+
+REPORTS: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    (
+        {
+            "kind": "flag-version",
+            "version": "0.13.0",
+            "config": {"argv": ["vllm", "serve", "m", "--task=embed"]},
+        },
+        {"argv": ["vllm", "serve", "m", "--runner=pooling"]},
+    ),
+    (
+        {
+            "kind": "quant-dtype",
+            "version": "any with AWQ kernels fp16-only",
+            "config": {"argv": ["--quantization", "awq", "--dtype", "bfloat16"]},
+        },
+        {"argv": ["--quantization", "awq", "--dtype", "half"]},
+    ),
+    (
+        {"kind": "env-removed", "version": "0.26.0", "config": {"env": {"VLLM_USE_V1": "1"}}},
+        {"env": {"VLLM_LOGGING_LEVEL": "INFO"}},
+    ),
+    (
+        {"kind": "k8s-env", "version": "0.22.1", "config": {"env": "VLLM_*_SERVICE_HOST"}},
+        {"env": "none"},
+    ),
+    (
+        {
+            "kind": "probe-port",
+            "version": "0.6.7",
+            "config": {"decode": "--port $PORT (8200)", "probe": 8000},
+        },
+        {"decode": "--port $PORT (8200)", "probe": 8200},
+    ),
+    (
+        {
+            "kind": "probe-timeout",
+            "version": "any",
+            "config": {"livenessProbe": {"initialDelaySeconds": 120}},
+        },
+        {"livenessProbe": {"periodSeconds": 30}},
+    ),
+    (
+        {
+            "kind": "shm",
+            "version": "any",
+            "config": {"requestGPU": 2, "extraArgs": ["--tensor-parallel-size", "2"]},
+        },
+        {"requestGPU": 1, "extraArgs": ["--tensor-parallel-size", "1"]},
+    ),
+    (
+        {"kind": "systemd", "version": "<= 0.33.0", "config": {"unit": "Type=notify"}},
+        {"unit": "Type=exec"},
+    ),
+    (
+        {"kind": "merge", "version": "any", "config": {"baseRefs": "vllm", "spec": "own"}},
+        {"spec": "own"},
+    ),
+    (
+        {"kind": "eval", "version": "0.4.x", "config": {"client": "logprobs=10"}},
+        {"client": "logprobs=30"},
+    ),
+    (
+        {"kind": "parser", "version": "any", "config": {"method": "guess the parser"}},
+        {"method": "guess the choice"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("row", "harmless"), REPORTS, ids=lambda each: each.get("kind", ""))
+def test_a_report_with_another_configuration_fails(
+    row: dict[str, Any], harmless: dict[str, Any]
+) -> None:
+    whole = {"id": "one", "engine": "vllm", **row}
+    assert judge(bug_reports, [whole]).failed == {}
+    assert judge(bug_reports, [whole | {"config": harmless}]).failed
+    assert judge(bug_reports, [whole | {"config": {}}]).failed
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"accepted": False},
+        {"abbreviated": ["--max-model-len"]},
+        {"abbreviated": ["--cuda-graph-max-bs", "--tp-size"]},
+        {"argv": ["vllm", "serve", "m", "--max-model-leng", "1"]},
+    ],
+)
+def test_a_changed_verdict_fails(changed: dict[str, Any]) -> None:
+    row: dict[str, Any] = {
+        "id": "one",
+        "engine": "vllm",
+        "version": "0.29.0",
+        "argv": ["vllm", "serve", "m", "--max-model-le", "1"],
+        "accepted": True,
+        "message": "",
+        "abbreviated": ["--max-model-le"],
+        "deprecated": [],
+    }
+    assert judge(argv_verdicts, [row]).failed == {}
+    assert judge(argv_verdicts, [row | changed]).failed

@@ -20,6 +20,7 @@ from packaging.version import Version
 from servec.api import read_manifest, shipped_catalog
 from servec.ir.launch import Launch
 from servec.ir.setting import Rank
+from servec.passes.layer_sources import ADAPTERS_ON
 
 from tests.field.manifest_changes import CONTRACT, changed
 from tests.field.project import compile_models, differ, errors, same_mapping
@@ -92,8 +93,12 @@ def _lora_companion_defaults(row: Row) -> Iterator[str]:
     user: dict[str, Any] = {suffixes[key]: _number(value) for key, value in row["user"].items()}
     for key, value in user.items():  # a list, as a variable of the environment has it
         user[key] = value.split(",") if isinstance(value, str) and "," in value else value
-    adapters = [{"name": "a", "path": "org/a"}]
-    result = _compiled(row["engine"], adapters=adapters, overrides=user)
+    rules = shipped_catalog().engine(row["engine"])
+    assert rules is not None
+    assert rules.serve.adapters is not None
+    assert rules.serve.adapters.enable is not None
+    user[rules.serve.adapters.enable.value] = True
+    result = _compiled(row["engine"], overrides=user)
     yield from errors(result)
     for name, value in row["filled"].items():
         found = result.plans[0].setting(suffixes[name])
@@ -103,7 +108,7 @@ def _lora_companion_defaults(row: Row) -> Iterator[str]:
     for setting in result.plans[0].settings:
         winner = setting.winner
         name = names.get(setting.knob, setting.knob)
-        filled_in = winner.rank is Rank.DERIVED and winner.origin.rule == "`adapters:`"
+        filled_in = winner.rank is Rank.DERIVED and winner.origin.rule == ADAPTERS_ON
         if filled_in and name not in {**row["filled"], **row["user"]}:
             yield f"{name} is filled in with {json.dumps(setting.value)}, and the row has none"
 

@@ -131,11 +131,10 @@ def _widths(config: Map, split: Split) -> Iterator[tuple[str, int, int]]:
         yield ("moe_intermediate_size" if expert else "intermediate_size"), size, split.expert
     if split.dense is None:
         return
-    if _count_of_experts(config):
-        if shared:
-            yield "shared_expert_intermediate_size", shared, split.dense
-        elif several and expert:
-            yield "the shared experts' width", several * expert, split.dense
+    if shared:
+        yield "shared_expert_intermediate_size", shared, split.dense
+    elif several and expert and _count_of_experts(config):
+        yield "the shared experts' width", several * expert, split.dense
     if dense and (not _count_of_experts(config) or _has_dense_layers(config)):
         yield "intermediate_size", dense, split.dense
 

@@ -322,6 +322,7 @@ class AdapterRules:
     enable: At[str] | None = key(KNOB, "the switch that is needed beside it")
     max_rank: At[str] | None = key(KNOB, "the parameter of the largest rank")
     ranks: tuple[At[int], ...] = key(ListOf(Int(1)), "the ranks that it may be, ascending")
+    demands: Map | None = key(Parameters(), "what it wants where they are on and none is listed")
 
 
 @declaration

@@ -10,15 +10,16 @@ from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.ir import decl
 from servec.ir.program import Subject
-from servec.ir.serve import SPECULATIVE_WORDS
+from servec.ir.serve import SPECULATIVE_WORDS, AdapterRules
 from servec.ir.setting import DETERMINISTIC, Definition, Origin, Rank
-from servec.source.located import Map, Node, Plain, Span, plain
+from servec.source.located import At, Map, Node, Plain, Span, plain
 from servec.strategy.speculative import Draft, parameters
 from servec.strategy.words import word_of
 
 BIND_ADDRESS = "0.0.0.0"
 TOPOLOGY = "topology."
 """What stands before a topology key's name among the knobs."""
+ADAPTERS_ON = "adapters are on, and none is listed"
 
 
 def definitions_of(
@@ -229,9 +230,13 @@ def _speculative(subject: Subject) -> Iterator[Definition]:
 
 
 def _adapters(subject: Subject) -> Iterator[Definition]:
-    """`adapters:`, in the parameters of the engine, of the rank of the overrides."""
+    """`adapters:`, in the parameters of the engine, of the rank of the overrides. Where adapters
+    are switched on and none is listed, what the engine then demands is derived."""
     said, rules = subject.model.adapters, subject.engine.serve.adapters
-    if not said or rules is None:
+    if rules is None:
+        return
+    if not said:
+        yield from _demands(subject, rules)
         return
     values: dict[str, Plain] = {}
     if rules.enable is not None:
@@ -244,6 +249,18 @@ def _adapters(subject: Subject) -> Iterator[Definition]:
     origin = Origin(said[0].span, f"{_path(subject)}.adapters", "`adapters:`")
     for knob, value in values.items():
         yield Definition(knob, knob, value, value, Rank.OVERRIDE, origin)
+
+
+def _demands(subject: Subject, rules: AdapterRules) -> Iterator[Definition]:
+    overrides, demands = subject.model.overrides, rules.demands
+    if overrides is None or demands is None or rules.enable is None:
+        return
+    switch = overrides.get(rules.enable.value)
+    if isinstance(switch, At) and switch.value is True and overrides.get(rules.list.value) is None:
+        origin = Origin(switch.span, f"{_path(subject)}.overrides", ADAPTERS_ON)
+        for knob, entry in demands.entries.items():
+            value = plain(entry.value)
+            yield Definition(knob, knob, value, value, Rank.DERIVED, origin)
 
 
 def _deterministic(subject: Subject) -> Iterator[Definition]:
