@@ -157,7 +157,7 @@ def test_classes_are_read_as_they_are() -> None:
          "SV0618 `--kv-transfer-config.kv_role` is one of kv_both, kv_consumer, kv_producer or "
          "null, not `kv_bth` kv_both"),
         ("0.29.0", ("--compilation-config", '{"pass_config":{"eliminate_nops":true}}'),
-         "SV0621 vllm 0.29.0 knows no key of `--compilation-config.pass_config` `eliminate_nops` "
+         "SV0621 vllm 0.29.0 knows no key `eliminate_nops` of `--compilation-config.pass_config` "
          "eliminate_noops"),
         ("0.12.0", ("--compilation-config", '{"pass_config":{"enable_fusion":true}}'), ""),
         ("0.29.0", ("--compilation-config.pass_config.eliminate_noops", "maybe"),

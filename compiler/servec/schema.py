@@ -65,7 +65,8 @@ def _shape(shape: Shape, definitions: dict[str, Schema]) -> Schema:
             return {"type": "boolean"}
         case Int(minimum, maximum):
             most = {} if maximum is None else {"maximum": maximum}
-            return {"type": "integer", "minimum": minimum, **most}
+            least = {} if minimum is None else {"minimum": minimum}
+            return {"type": "integer", **least, **most}
         case Number(minimum):
             return {"type": "number", "minimum": minimum}
         case Choice(words):

@@ -53,13 +53,19 @@ def problems(config: Map, split: Split) -> Iterator[Problem]:
 def _heads(config: Map, parts: int) -> Iterator[Problem]:
     heads, kv_heads = _whole(config, "num_attention_heads"), _whole(config, "num_key_value_heads")
     fits = [size for size in range(1, parts) if _divide(heads, kv_heads, size)]
-    advice = f"take tp {fits[-1]}, or another divisor of {heads}" if fits else ""
+    advice = f"take tp {_choice(fits)}" if fits else ""
     if heads and heads % parts:
         problem = f"{heads} attention heads cannot be split over tp {parts}"
         yield codes.HEADS_NOT_DIVISIBLE, (("problem", problem), ("advice", advice))
     elif kv_heads and kv_heads % parts and parts % kv_heads:
         problem = f"{kv_heads} KV heads can be neither split over tp {parts} nor repeated evenly"
         yield codes.HEADS_NOT_DIVISIBLE, (("problem", problem), ("advice", advice))
+
+
+def _choice(sizes: list[int]) -> str:
+    """The largest of sizes that fit: `4`, `2 or 4`, `1, 2 or 4`."""
+    *others, last = map(str, sizes[-4:])
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _divide(heads: int | None, kv_heads: int | None, parts: int) -> bool:
@@ -76,7 +82,7 @@ def _experts(config: Map, parts: int | None) -> Iterator[Problem]:
             (
                 ("experts", experts),
                 ("parts", parts),
-                ("advice", f"spread them over {fits[-1]}, or another divisor of {experts}"),
+                ("advice", f"spread them over {_choice(fits)}"),
             ),
         )
 

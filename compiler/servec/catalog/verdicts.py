@@ -34,7 +34,7 @@ from servec.catalog.syntax import syntax_of
 from servec.catalog.versions import NEWEST, holds, in_range
 from servec.diag import codes
 from servec.diag.findings import Code, Finding, Places, Severity
-from servec.diag.suggest import nearest
+from servec.diag.suggest import nearest, spelt_out
 from servec.source.located import Plain, Span
 
 if TYPE_CHECKING:
@@ -248,8 +248,8 @@ class _Judge:
         for value in [json.dumps(keyed(use, self.syntax))] if use.key else use.values:
             wanted = value_fault(use.flag, value, self.syntax)
             if wanted:
-                allowed = map(str, (*use.flag.choices, *use.flag.suggested))
-                near = nearest(value, allowed)
+                allowed = [*map(str, (*use.flag.choices, *use.flag.suggested))]
+                near = nearest(value, allowed) or spelt_out(value, allowed)
                 yield self.bad_value(use, use.flag.name, wanted, value, near)
             elif owner := self.owner(use.flag):
                 for item in refused(parsed(value, self.syntax), owner, self.here):
@@ -278,8 +278,9 @@ class _Judge:
             yield self.bad_value(use, f"{use.flag.name}.{item.path}", item.wanted, value, near)
             return
         outer = item.path.removesuffix(value).rstrip(".")
-        what = f"key of `{use.flag.name}{'.' if outer else ''}{outer}`"
-        said = {"what": what, "name": value, "history": "", "advice": ""}
+        where = f" of `{use.flag.name}{'.' if outer else ''}{outer}`"
+        history = history_of(self.released, _has_key(item.owner, value))
+        said = {"what": "key", "name": value, "where": where, "history": history, "advice": ""}
         severity = None if self.refuses_keys(item.owner) else Severity.WARNING
         found = self.verdict(codes.UNKNOWN_NAME, use.place, near, **said)
         yield found._replace(severity=severity)
@@ -312,6 +313,7 @@ class _Judge:
                     nearest(value, names),
                     what=REGISTRIES[item.value.of.value],
                     name=value,
+                    where="",
                     history=history_of(self.released, _has_name(item.value.of.value, value)),
                     advice="",
                 )._replace(severity=Severity.WARNING if is_open else self.at_start)
@@ -376,6 +378,10 @@ def _has_flag(word: str) -> Callable[[ReleasedAt], bool]:
 
 def _has_name(registry: str, name: str) -> Callable[[ReleasedAt], bool]:
     return lambda here: name in here.names(registry)
+
+
+def _has_key(owner: str, name: str) -> Callable[[ReleasedAt], bool]:
+    return lambda here: name in here.configs.get(owner, ())
 
 
 def _shown(value: str) -> str:

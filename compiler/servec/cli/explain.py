@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
+from servec.catalog.given import knob_of
 from servec.cli.session import Session, project_options
 from servec.diag import codes
 from servec.diag.findings import Severity
 from servec.diag.suggest import nearest
 from servec.ir.artifact import Artifact
+from servec.ir.facts import Flag
 from servec.ir.launch import Launch
+from servec.ir.plan import Plan
 
 CODE = re.compile(r"SV[0-9]{4}\Z", re.IGNORECASE)
 PLACE = re.compile(r"(?P<path>.+):(?P<line>[0-9]+)\Z")
@@ -85,6 +90,14 @@ def _knob(session: Session, launch: Launch, name: str | None) -> None:
         line = (session.files.line(said.file, said.line) or "").strip()
         click.echo("\n".join([subject_line(plan.subject), f"  {line}  {said}"]))
         return
+    flags = _flags(session, plan)
+    flag = flags.get("--" + word.replace("_", "-"))
+    if flag is not None:
+        default = "the engine decides"
+        if flag.default is not None:
+            default = f"its default is {json.dumps(flag.default)}"
+        click.echo(f"{subject_line(plan.subject)}\n  {flag.name}  nothing sets it: {default}")
+        return
     known = [item.knob.removeprefix("topology.") for item in plan.settings]
     session.findings.add(
         codes.NO_SUCH_NAME,
@@ -92,8 +105,17 @@ def _knob(session: Session, launch: Launch, name: str | None) -> None:
         what=f"setting of `{plan.name}` called",
         name=name,
         known="its settings: " + ", ".join(known),
-        suggestion=nearest(word, known),
+        suggestion=nearest(word, known) or nearest(word, map(knob_of, flags)),
     )
+
+
+def _flags(session: Session, plan: Plan) -> Mapping[str, Flag]:
+    """The flags of the plan's engine at its version; none where they were not read."""
+    from servec.catalog.catalog import Catalog
+
+    assert session.files is not None
+    released = Catalog(session.files, session.findings).released(plan.subject.engine.name)
+    return released.at(plan.subject.version.version).flags if released is not None else {}
 
 
 def _line(

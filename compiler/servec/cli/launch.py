@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,19 @@ import click
 
 from servec.api import InvalidShard, launch_node
 from servec.diag.findings import Finding, Findings
-from servec.diag.render import render_json, render_text, summary
+from servec.diag.render import LineOf, render_json, render_text, summary
 from servec.ir.shard import ShardLaunch
 from servec.source.files import Files, Memory
+
+KEYS = re.compile(r"""("[A-Za-z_]*(?:api_key|API_KEY)"\s*:\s*")((?:[^"\\]|\\.)*)""")
+"""A key of the API in the text of a shard."""
 
 
 @click.command("launch")
 @click.argument("file", default="-")
-@click.option("--engine-version", "version", help="The engine's version; the newest rules unless.")
+@click.option(
+    "--engine-version", "version", help="The engine's version; the newest rules unless said."
+)
 @click.option("--env", "only_env", is_flag=True, help="Print the environment alone, NAME=value.")
 @click.option("--inherit", is_flag=True, help="Print the complete environment, of this shell too.")
 def command(file: str, version: str | None, only_env: bool, inherit: bool) -> int:
@@ -43,7 +49,7 @@ def command(file: str, version: str | None, only_env: bool, inherit: bool) -> in
     except InvalidShard as refused:
         return _refused(refused.findings, files)
     if found.findings:
-        click.echo(render_text(found.findings, files.line), err=True, nl=False)
+        click.echo(render_text(found.findings, _line_of(files)), err=True, nl=False)
     if only_env or inherit:
         for line in found.environment(_inherited() if inherit else (), found.commands[-1]):
             click.echo(line)
@@ -52,13 +58,23 @@ def command(file: str, version: str | None, only_env: bool, inherit: bool) -> in
     return 0
 
 
+def _line_of(files: Files) -> LineOf:
+    """A line of the shard without the keys that it may hold."""
+
+    def line(file: str, number: int) -> str | None:
+        text = files.line(file, number)
+        return text and KEYS.sub(lambda found: found[1] + "*" * len(found[2]), text)
+
+    return line
+
+
 def _inherited() -> list[str]:
     return [f"{name}={value}" for name, value in os.environ.items()]
 
 
 def _refused(findings: tuple[Finding, ...], files: Files) -> int:
     """The findings for people, and for the machine that reads the answer."""
-    click.echo(render_text(findings, files.line), err=True)
+    click.echo(render_text(findings, _line_of(files)), err=True)
     click.echo(f"servec: {summary(findings)}", err=True)
     click.echo(render_json(findings), nl=False)
     return 1

@@ -124,7 +124,7 @@ NO_FAMILY = Code(
 )
 MISSING_FACT = Code(
     "SV0305", ERROR, "a fact about the model is missing",
-    "the {fact} of `{checkpoint}` is not known", "{advice}",
+    "the {facts} of `{checkpoint}` {verb} not known", "{advice}",
 )
 UNKNOWN_MODEL = Code("SV0306", ERROR, "unknown model", "unknown model `{name}`", "{known}")
 BASE_CYCLE = Code(
@@ -243,8 +243,7 @@ LOCKED_ENV = Code(
 SECRET = Code(
     "SV0604", ERROR, "secret in a source",
     "`{name}` is a secret: it would stand in the sources and in what is made from them",
-    "leave it out here: on a host write it to the server's EnvironmentFile, on a cluster to a "
-    "Secret that an overlay adds", conceal=True,
+    "{advice}", conceal=True,
 )
 BAD_ENV_NAME = Code(
     "SV0605", ERROR, "not an environment name", "`{name}` cannot name an environment variable",
@@ -303,7 +302,7 @@ UNKNOWN_VARIABLE = Code(
 )
 UNKNOWN_NAME = Code(
     "SV0621", ERROR, "name that this version does not know",
-    "{engine} {version} knows no {what} `{name}`{history}", "{advice}",
+    "{engine} {version} knows no {what} `{name}`{where}{history}", "{advice}",
 )
 GIVEN_TWICE = Code(
     "SV0622", WARNING, "flag is given twice", "`{flag}` is given twice",
@@ -324,7 +323,7 @@ STRAY_WORD = Code(
 )
 REFUSED_VARIABLE = Code(
     "SV0626", ERROR, "variable that is refused", "`{name}` is refused: {reason}",
-    "take it out; what needs it belongs into the image",
+    "{advice}",
 )
 TEMPLATE = Code(
     "SV0627", WARNING, "template that cannot be read",
@@ -450,7 +449,7 @@ LOOPBACK_LEADER = Code(
     "`{address}` is this node to every node", "give the leader's address in the nodes' network",
 )
 NO_KV_EVENTS = Code(
-    "SV1015", ERROR, "no events of the KV cache", "{engine} {version} publishes no KV cache events",
+    "SV1015", ERROR, "no events of the KV cache", "{engine} publishes no KV cache events",
     "leave `kv_events` out",
 )
 OWNED_FLAG = Code(

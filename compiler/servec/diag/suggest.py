@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 
@@ -44,3 +45,18 @@ def _edits(left: str, right: str, allowed: int) -> int:
         if min(row) > allowed:
             return allowed + 1
     return row[-1]
+
+
+def spelt_out(name: str, known: Iterable[str]) -> str | None:
+    """The one known name that has all of `name`'s letters in their order: `bf16` is `bfloat16`."""
+    if len(name) < 3:
+        return None
+    pattern = re.compile(".*".join(map(re.escape, name.lower())))
+    found = [candidate for candidate in known if pattern.fullmatch(candidate.lower())]
+    return found[0] if len(found) == 1 else None
+
+
+def listed(words: list[str]) -> str:
+    """`size`, `size and precision`, `architecture, size and precision`."""
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last

@@ -18,6 +18,8 @@ BYTES_OF_PRECISION = {
     "fp4": 0.5,
     "mxfp4": 0.5,
 }
+CONFIG = "`config:` with the model's config.json, a file of the project"
+"""What tells the facts of a model that no catalogue has."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ A field of a declaration (`ir/decl.py`) names its shape once. The declare pass r
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias, TypeVar, dataclass_transform
@@ -30,9 +30,10 @@ class Bool(NamedTuple):
 
 
 class Int(NamedTuple):
-    """A whole number of at least `minimum` and at most `maximum`."""
+    """A whole number of at least `minimum` and at most `maximum`; with None of any size, which
+    something else judges."""
 
-    minimum: int = 0
+    minimum: int | None = 0
     maximum: int | None = None
 
 
@@ -248,6 +249,8 @@ def wanted(shape: Shape) -> str:
             return what
         case Bool():
             return "true or false"
+        case Int(None):
+            return "a whole number"
         case Int(minimum, None):
             return f"a whole number of at least {minimum}"
         case Int(minimum, maximum):
@@ -266,3 +269,33 @@ def wanted(shape: Shape) -> str:
             return f"{wanted(scalar)} or a mapping"
         case OrNull(inner):
             return f"{wanted(inner)} or null"
+
+
+def homes_of(name: str, root: type[Any]) -> list[str]:
+    """The records of a file, from its root, that have a key of this name: `the file itself`,
+    "`shard`"; what is below a mapping of free keys as "`models.NAME`"."""
+    found, waiting, seen = [], [(root, "")], set[type[Any]]()
+    while waiting:
+        record, path = waiting.pop(0)
+        if record in seen:
+            continue
+        seen.add(record)
+        keys = keys_of(record)
+        if name in keys and not keys[name].rest:
+            found.append(f"`{path}`" if path else "the file itself")
+        for item in keys.values():
+            inner = f"{path}.{item.name}" if path else item.name
+            waiting += [(one, inner + step) for one, step in _records(item.shape)]
+    return found
+
+
+def _records(shape: Shape, step: str = "") -> Iterator[tuple[type[Any], str]]:
+    match shape:
+        case Record(of):
+            yield of, step
+        case ListOf(item):
+            yield from _records(item, step)
+        case MapOf(value):
+            yield from _records(value, f"{step}.NAME")
+        case Either(_, inner) | OrNull(inner):
+            yield from _records(inner, step)

@@ -49,7 +49,7 @@ class Profile:
     name: At[str] | None = key(ANY, "the profile's name")
     engine: At[str] = key(ANY, "the engine's name, or an alias", required=True)
     gpu_class: At[str] | None = key(ANY, "the kind of GPU that it is for")
-    tp: At[int] = key(Int(-(2**31)), "tensor parallelism", required=True)
+    tp: At[int] = key(Int(None), "tensor parallelism, from 1", required=True)
     pp: At[int] | None = key(OrNull(Int()), "pipeline parallelism; 1")
     gpus_per_node: At[int] | None = key(OrNull(Int()), "GPUs of each node; tp on one node")
     nodes: At[int] | None = key(OrNull(Int()), "nodes of a replica; 1")
@@ -69,7 +69,9 @@ class ShardFacts:
     span: Span
     replica_id: At[str] | None = key(OrNull(ANY), "carried")
     shard_id: At[str] | None = key(OrNull(ANY), "carried")
-    rank: At[int] | None = key(OrNull(Int(-(2**31))), "its place among the nodes; 0")
+    rank: At[int] | None = key(
+        OrNull(Int(None)), "its place among the nodes, from 0; 0 unless said"
+    )
     nnodes: At[int] | None = key(OrNull(Int()), "nodes of the replica; the profile's")
     leader_addr: At[str] | None = key(OrNull(ANY), "address of rank 0")
     leader_port: At[int] | None = key(OrNull(PORT), "port that rank 0 meets the others on")

@@ -28,6 +28,7 @@ from servec.ir.shape import (
     Record,
     Shape,
     Text,
+    homes_of,
     keys_of,
     wanted,
 )
@@ -42,17 +43,19 @@ class _Hole:
 
 
 HOLE = _Hole()
+API_KEY = "the key is a secret: `systemd` and `kubernetes` of servec.yaml have `api_key` for it"
 
 
 def read_record(of: type[R], node: Node, findings: Findings, path: Path = ()) -> R | None:
     """The record that a mapping declares, or None where it cannot be had."""
-    value = _Reader(findings).record(of, node, path, None)
+    value = _Reader(findings, of).record(of, node, path, None)
     return None if isinstance(value, _Hole) else value
 
 
 class _Reader:
-    def __init__(self, findings: Findings) -> None:
+    def __init__(self, findings: Findings, root: type[Any]) -> None:
         self.findings = findings
+        self.root = root
 
     def value(self, shape: Shape, node: Node, path: Path, key: At[str] | None) -> Any:
         if isinstance(node, At) and isinstance(node.value, Broken):
@@ -67,8 +70,8 @@ class _Reader:
             case Bool():
                 fits = isinstance(node, At) and isinstance(node.value, bool)
                 return node if fits else self.wrong(shape, node, path)
-            case Int(minimum, maximum):
-                return self.whole(shape, node, path, minimum, maximum)
+            case Int():
+                return self.whole(shape, node, path)
             case Number(minimum):
                 return self.number(shape, node, path, minimum)
             case Choice():
@@ -91,10 +94,12 @@ class _Reader:
                 null = isinstance(node, At) and node.value is None
                 return node if null else self.value(inner, node, path, key)
 
-    def whole(self, shape: Shape, node: Node, path: Path, minimum: int, maximum: int | None) -> Any:
+    def whole(self, shape: Int, node: Node, path: Path) -> Any:
         if not isinstance(node, At) or type(node.value) is not int:
             return self.wrong(shape, node, path)
-        if node.value < minimum or (maximum is not None and node.value > maximum):
+        minimum, maximum = shape
+        too_small = minimum is not None and node.value < minimum
+        if too_small or (maximum is not None and node.value > maximum):
             return self.bad(node, path, wanted(shape))
         return node
 
@@ -244,7 +249,12 @@ class _Reader:
         known = [name for name, item in keys_of(of).items() if not item.rest]
         near = nearest(key.value, known)
         listed = "known keys: " + ", ".join(known)
-        if near is None and "overrides" in known:
+        homes = homes_of(key.value, self.root)
+        if key.value.replace("-", "_") == "api_key" and "overrides" in known:
+            near, listed = None, API_KEY
+        elif homes:
+            near, listed = None, f"`{key.value}` is a key of {' and of '.join(homes)}"
+        elif near is None and "overrides" in known:
             listed = f"a parameter of the engine goes under `overrides:`; {listed}"
         self.findings.add(
             codes.UNKNOWN_KEY,
@@ -264,6 +274,8 @@ class _Reader:
         if text_is_wanted and isinstance(node, At) and node.value is not None:
             value = str(node.value).lower() if isinstance(node.value, bool) else node.value
             advice = f'put it in quotes: "{value}"'
+        elif isinstance(node, At) and _is_quoted(shape, node.value):
+            advice = f"write {node.value} without quotes"
         self.add_wrong(node.span, path, wanted(shape), kind_of(node), advice)
         return HOLE
 
@@ -285,6 +297,14 @@ class _Reader:
             suggestion=suggestion,
         )
         return HOLE
+
+
+def _is_quoted(shape: Shape, value: object) -> bool:
+    """Whether a text would be what is wanted without its quotes."""
+    if not isinstance(value, str):
+        return False
+    form = {Int: r"-?[0-9]{1,18}\Z", Bool: r"(true|false)\Z"}.get(type(shape))
+    return form is not None and re.match(form, value) is not None
 
 
 def _where(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from packaging.version import Version
@@ -12,14 +13,15 @@ from servec.catalog.models import read_facts
 from servec.catalog.versions import parse_version
 from servec.diag import codes
 from servec.diag.findings import Findings, Severity
-from servec.diag.suggest import nearest
+from servec.diag.suggest import listed, nearest
 from servec.ir import decl, knowledge
-from servec.ir.facts import EngineVersion, Facts
+from servec.ir.facts import CONFIG, EngineVersion, Facts
 from servec.ir.program import Subject
 from servec.source.located import At, Map, Plain, plain
 
 MODEL_TYPE_OF = {"chat": "instruct", "gen": "base"}
 """A spec's word for a model type -> the recipes' word. Two vocabularies on purpose."""
+WITHOUT_RECIPE = "pin a recipe, or say `recipe: none` with `topology: {tp: …}` and `precision:`"
 
 
 MUST_BE_WHOLE = (
@@ -58,7 +60,8 @@ class Binder:
         precision = facts.precision if facts else None
         precision = model.precision.value if model.precision else precision
         if precision is None and found and found[0] is not None:
-            self.no_fact(model, "precision", "give `precision:`, or `config:` with the config.json")
+            advice = f"give `precision:`, or {CONFIG}"
+            self.no_fact(model, ["precision"], advice)
             return None
         whole = not any(map(model.is_hole, MUST_BE_WHOLE))
         if not (whole and engine and version and hardware and facts and found):
@@ -242,8 +245,10 @@ class Binder:
         """The recipe of the model's family and size."""
         table, place = self.catalog.recipes, model.checkpoint or model.name
         if facts.architecture is None:
-            advice = "give `config:` with the config.json, or pin a recipe with `recipe:`"
-            self.no_fact(model, "architecture", advice)
+            lacks = ["architecture", *(["size"] if facts.billions is None else [])]
+            if model.precision is None and facts.precision is None:
+                lacks.append("precision")
+            self.no_fact(model, lacks, f"give {CONFIG}; {WITHOUT_RECIPE}")
             return None
         families = table.families(facts.architecture, f"{_name_of(facts)} {place.value}")
         if not families:
@@ -251,7 +256,7 @@ class Binder:
             self.findings.add(codes.NO_FAMILY, place.span, what=what)
             return None
         if facts.billions is None:
-            self.no_fact(model, "size", "pin a recipe with `recipe:`")
+            self.no_fact(model, ["size"], "pin a recipe with `recipe:`")
             return None
         for family in families:
             found = table.match(family, facts.billions)
@@ -276,16 +281,21 @@ class Binder:
         where = f"`models.{model.name.value}`"
         self.findings.add(codes.MISSING_KEY, model.name.span, where=where, key=key, advice=advice)
 
-    def no_fact(self, model: decl.Model, fact: str, advice: str) -> None:
-        """Tell that a fact is missing."""
+    def no_fact(self, model: decl.Model, facts: list[str], advice: str) -> None:
+        """Tell which facts are missing. A name is near that has the same numbers: another size of
+        a model is not what was meant."""
         place = model.checkpoint or model.name
         near = None
-        if model.config is None and fact == "architecture":
-            near = nearest(place.value, self.catalog.checkpoints_beside(place.value))
+        if model.config is None and facts[0] == "architecture":
+            beside = self.catalog.checkpoints_beside(place.value)
+            numbers = re.findall(r"\d+", place.value)
+            same = [name for name in beside if re.findall(r"\d+", name) == numbers]
+            near = nearest(place.value, same)
         self.findings.add(
             codes.MISSING_FACT,
             place.span,
-            fact=fact,
+            facts=listed(facts),
+            verb="is" if len(facts) == 1 else "are",
             checkpoint=place.value,
             advice=advice,
             suggestion=near,

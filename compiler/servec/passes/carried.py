@@ -38,6 +38,9 @@ LOADS_CODE = re.compile(
 )
 NOT_CARRIED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 SHELL_VARIABLE = re.compile(r"\$(?:[A-Z_][A-Z0-9_]*\b|\{[A-Z_][A-Z0-9_]*\}|\([A-Z_][A-Z0-9_]*\))")
+API_KEY = re.compile(r"(?i)(?:\A|_)api_?key\Z")
+IN_THE_IMAGE = "take it out; what needs it belongs into the image"
+"""What to do with a variable that loads code, or opens the server."""
 MOST_BYTES = 131_071  # of one argument or variable: MAX_ARG_STRLEN of Linux, less its end
 
 
@@ -53,6 +56,19 @@ def unexpanded(text: str) -> str:
     """A variable in a text as a shell would expand it; empty where there is none."""
     found = SHELL_VARIABLE.search(text)
     return found.group() if found else ""
+
+
+def secret_advice(name: str) -> str:
+    """Where a secret belongs that stands in a source: the API key has keys of servec.yaml."""
+    if API_KEY.search(name):
+        return (
+            "give it by `systemd: {api_key: FILE}` and `kubernetes: {api_key: {secret, key}}` of"
+            " servec.yaml, or as SERVEC_API_KEY in the server's environment file"
+        )
+    return (
+        "leave it out here: on a host write it to the server's environment file, on a cluster to a"
+        " Secret that an overlay adds"
+    )
 
 
 def refused(name: str, engine: EngineAt) -> str:

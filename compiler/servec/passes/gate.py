@@ -19,7 +19,16 @@ from servec.ir.plan import Plan
 from servec.ir.setting import Rank, same
 from servec.ir.site import gpu_resource, targets_of
 from servec.ir.words import NAME_CHARACTERS
-from servec.passes.carried import BASH_OWN, ENV_NAME, WRAPPER_OWN, not_carried, refused, unexpanded
+from servec.passes.carried import (
+    BASH_OWN,
+    ENV_NAME,
+    IN_THE_IMAGE,
+    WRAPPER_OWN,
+    not_carried,
+    refused,
+    secret_advice,
+    unexpanded,
+)
 from servec.passes.gate_engine import abilities
 from servec.passes.gate_flags import flags
 from servec.passes.gate_settings import is_credential, settings
@@ -139,9 +148,12 @@ def _environment(plan: Plan, findings: Findings) -> None:
         if not ENV_NAME.match(name) or name in BASH_OWN | WRAPPER_OWN:
             findings.add(codes.BAD_ENV_NAME, item.key.span, name=name)
         elif name in engine.secret_env or SECRET_ENV.match(name) or is_credential(value):
-            findings.add(codes.SECRET, item.key.span, name=name)
+            advice = secret_advice(name)
+            findings.add(codes.SECRET, item.key.span, name=name, advice=advice)
         elif reason := refused(name, engine):
-            findings.add(codes.REFUSED_VARIABLE, item.key.span, name=name, reason=reason)
+            findings.add(
+                codes.REFUSED_VARIABLE, item.key.span, name=name, reason=reason, advice=IN_THE_IMAGE
+            )
         elif name in required and required[name] != value:
             said = subject.model.deterministic
             also = (said.span, "locked by this") if said else ()

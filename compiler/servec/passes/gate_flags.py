@@ -14,10 +14,10 @@ from servec.catalog.engines import EngineAt
 from servec.catalog.released import Released
 from servec.catalog.verdicts import judge, unknown_variable
 from servec.diag import codes
-from servec.diag.findings import Findings, Severity
+from servec.diag.findings import Finding, Findings, Severity
 from servec.ir.launch import Words
 from servec.ir.plan import Plan
-from servec.ir.setting import PARAMETER_GROUPS
+from servec.ir.setting import PARAMETER_GROUPS, Setting
 from servec.source.located import Plain, Span
 from servec.strategy.command import command
 from servec.strategy.words import word_of
@@ -67,9 +67,21 @@ def flags(plan: Plan, catalog: Catalog, findings: Findings) -> None:
         rule = owner.origin.rule if owner else ""
         if found.span and (found.span.file, found.span.line) in unreadable:
             continue
+        if verdict.code is codes.STRAY_WORD and owner is not None and owner.setting is not None:
+            found = _no_value(owner, owner.setting, found)
         if found.span not in told and rule not in spoken:  # said once is enough
             findings.put(found)
     _renamed(plan, findings)
+
+
+def _no_value(owner: Words, setting: Setting, stray: Finding) -> Finding:
+    """A word behind a flag that takes none, or not so many, told in the words of a source."""
+    if len(owner.words) == 2:
+        problem, advice = "it is a switch", "write `true` or `false`"
+    else:
+        problem, advice = "it takes one value", "write one"
+    arguments = {"knob": setting.winner.name, "problem": problem, "advice": advice}
+    return Finding(codes.UNREPRESENTABLE, stray.severity, stray.span, tuple(arguments.items()))
 
 
 def _beside(plan: Plan, engine: EngineAt) -> Iterator[tuple[str, Plain]]:

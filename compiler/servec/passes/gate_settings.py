@@ -15,7 +15,7 @@ from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.ir.plan import Plan
 from servec.ir.setting import Group, Rank, Setting
-from servec.passes.carried import not_carried, unexpanded
+from servec.passes.carried import not_carried, secret_advice, unexpanded
 from servec.source.located import Plain
 
 PARAMETER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.]*\Z")
@@ -72,7 +72,7 @@ def _judge(setting: Setting, engine: EngineAt, taken: dict[str, str], findings: 
     flags = (engine.flag(setting.knob), engine.negative(setting.knob))
     other = next((taken[flag] for flag in flags if flag in taken), None)
     if is_secret or is_credential(setting.value):
-        findings.add(codes.SECRET, span, name=name)
+        findings.add(codes.SECRET, span, name=name, advice=secret_advice(name))
     elif setting.knob in engine.owned:
         advice = f"use `{engine.owned[setting.knob]}` of the spec"
         findings.add(codes.OWNED, span, knob=name, advice=advice)
@@ -80,7 +80,7 @@ def _judge(setting: Setting, engine: EngineAt, taken: dict[str, str], findings: 
         findings.add(
             codes.UNREPRESENTABLE,
             span,
-            knob=name,
+            knob=winner.origin.path.rpartition(".overrides.")[2] or name,
             problem="this cannot be the name of a flag",
             advice="write the engine's own name with `_`",
             suggestion=_parameter_name(name),

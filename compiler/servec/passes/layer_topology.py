@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from servec.diag import codes
 from servec.diag.findings import Findings
+from servec.diag.suggest import listed
+from servec.ir.facts import CONFIG
 from servec.ir.plan import Draft
 from servec.ir.setting import Definition, Group, Judged, Origin, Outcome, Rank, Setting
 from servec.ir.topology import Topology
@@ -140,12 +142,16 @@ class _Topology:
         if setting is None and formula is None:
             subject = self.draft.subject
             place = subject.model.checkpoint or subject.model.name
+            lacks = ["size"] if subject.facts.billions is None else []
+            lacks += ["precision"] if subject.precision is None else []
+            said = "`topology: {tp: …}`" + (" and `precision:`" if "precision" in lacks else "")
             self.findings.add(
                 codes.MISSING_FACT,
                 place.span,
-                fact="size" if subject.facts.billions is None else "precision",
+                facts=listed(lacks),
+                verb="is" if len(lacks) == 1 else "are",
                 checkpoint=place.value,
-                advice="give `topology: {tp: …}`, `precision:`, or `config:` with the config.json",
+                advice=f"give {said}, or {CONFIG}",
             )
             return None
         derived = self.derived("tp", formula, f"next power of two for {self.draft.formula}")

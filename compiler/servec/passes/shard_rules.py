@@ -324,8 +324,8 @@ def _events(asked: Asked, engine: EngineAt, findings: Findings) -> None:
     if said is None or not said.value:
         return
     if rules is None or not holds(rules, engine.version):
-        name, version = engine.manifest.engine.value, engine.version or ""
-        findings.add(codes.NO_KV_EVENTS, said.span, engine=name, version=version)
+        name = f"{engine.manifest.engine.value} {engine.version or ''}".rstrip()
+        findings.add(codes.NO_KV_EVENTS, said.span, engine=name)
     elif asked.shard is not None and not number(asked.shard.kv_events_port):
         shard = asked.shard
         findings.add(

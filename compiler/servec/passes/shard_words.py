@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from servec.catalog.engines import EngineAt
 from servec.diag import codes
 from servec.diag.findings import Findings
-from servec.passes.carried import ENV_NAME, not_carried, refused
+from servec.passes.carried import ENV_NAME, IN_THE_IMAGE, not_carried, refused
 from servec.passes.shard_asked import Asked, number, place, text
 from servec.source.located import At
 
@@ -181,10 +181,12 @@ def _variables(asked: Asked, findings: Findings) -> None:
         if not ENV_NAME.match(name):
             findings.add(codes.BAD_ENV_NAME, span, name=name)
         elif name == taken:
-            reason = "it carries the API key, which `api_key` gives"
-            findings.add(codes.REFUSED_VARIABLE, span, name=name, reason=reason)
+            reason, advice = "it carries the API key", "give the key as `shard.api_key`"
+            findings.add(codes.REFUSED_VARIABLE, span, name=name, reason=reason, advice=advice)
         elif asked.engine is not None and (reason := refused(name, asked.engine)):
-            findings.add(codes.REFUSED_VARIABLE, span, name=name, reason=reason)
+            findings.add(
+                codes.REFUSED_VARIABLE, span, name=name, reason=reason, advice=IN_THE_IMAGE
+            )
         elif problem := not_carried(item.value.value):
             advice = "take it out"
             findings.add(
