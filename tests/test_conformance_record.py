@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
+from pathlib import Path
+from typing import Any
 
 import pytest
 from servec.api import shipped_catalog
@@ -15,6 +18,28 @@ from tests.conformance.releases import LEAST, RELEASES, goldens
 from tests.facts_differences import FACTS, differences, reason_of
 
 ENGINES = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+
+PAGE = Path(__file__).parent.parent / "docs" / "conformance.md"
+HEAD = "| engine | release | command lines | differences that are meant |\n"
+
+
+def _meant(found: dict[str, Any]) -> int:
+    return sum(found["named_differences"].values())
+
+
+def test_the_page_has_the_record_in_words(blessing: bool) -> None:
+    rows = [
+        f"| {engine} | {version} | {found['argvs']:,} | {_meant(found)} |"
+        for engine, record in ENGINES.items()
+        for version, found in record["releases"].items()
+    ]
+    table = f"{HEAD}| --- | --- | ---: | ---: |\n" + "".join(f"{row}\n" for row in rows)
+    text = PAGE.read_text(encoding="utf-8")
+    fresh = re.sub(re.escape(HEAD) + r"(\|.*\n)*", lambda _: table, text)
+    if blessing:
+        PAGE.write_text(fresh, encoding="utf-8")
+    assert fresh == text or blessing
+    assert table in fresh
 
 
 @pytest.mark.parametrize("engine", RELEASES)

@@ -111,7 +111,7 @@ def test_variable_that_is_no_flag_is_left_alone(wrapper: Path, plain: Started, n
     found = start(wrapper, **{f"VLLM_{name}": "YWI=Yw=="})
     assert found.argv == plain.argv
     assert found.env[f"VLLM_{name}"] == "YWI=Yw=="
-    assert found.stderr == f"serve.sh: no flags that can be set here, left to vllm: VLLM_{name}\n"
+    assert found.stderr == f"serve.sh: variables that set no flag, left as they are: VLLM_{name}\n"
 
 
 def test_prefix_alone_is_no_flag(wrapper: Path, plain: Started) -> None:

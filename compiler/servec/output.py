@@ -88,6 +88,11 @@ def limit_to(done: Compiled, names: tuple[str, ...], findings: Findings) -> tupl
     )
 
 
+def plans_of(artifacts: tuple[Artifact, ...]) -> set[str]:
+    """The plans that artifacts are of."""
+    return {item.path.split("/")[0] for item in artifacts if "/" in item.path}
+
+
 def build(
     folder: Path, artifacts: tuple[Artifact, ...], findings: Findings, *, partial: bool
 ) -> Written | None:

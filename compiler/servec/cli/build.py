@@ -15,9 +15,9 @@ def command(
 ) -> int:
     """Compile the project and write what differs into its output folder.
 
-    NAMES limits what is written to those models; infer_plans.yaml stays whole.
+    NAMES are models, and limit what is written to theirs; infer_plans.yaml stays whole.
     """
-    from servec.output import build, limit_to, out_folder
+    from servec.output import build, limit_to, out_folder, plans_of
 
     session = Session(project, sets, strict, style)
     done = session.compile()
@@ -30,6 +30,8 @@ def command(
     written = build(folder, chosen, session.findings, partial=bool(names))
     if written is not None:
         plans, files = _counted(len(done.plans), "plan"), _counted(len(written.written), "file")
+        if names:
+            plans = f"{len(plans_of(chosen))} of {plans}"
         session.say(
             f"{plans} into {folder.name}/: {files} written, {written.unchanged} unchanged, "
             f"{len(written.removed)} removed"

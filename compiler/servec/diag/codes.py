@@ -501,6 +501,11 @@ HALF_A_PAIR = Code("SV1028", ERROR, "one role without the other", "{problem}", "
 CONNECTORS_DIFFER = Code(
     "SV1029", ERROR, "roles without a common connector", "{problem}", "{advice}",
 )
+NO_RDMA = Code(
+    "SV1030", NOTE, "pods of several nodes without RDMA",
+    "{nodes} nodes, and nothing gives their pods RDMA: NCCL goes over TCP",
+    "give servec.yaml `kubernetes: {{rdma: {{resource: …}}}}` where the cluster has adapters",
+)
 
 BY_NUMBER: dict[str, Code] = {
     code.number: code for code in list(globals().values()) if isinstance(code, Code)

@@ -67,7 +67,7 @@ def _unit(
     environment = site.environment.value if site and site.environment else ENVIRONMENT
     user = site.user.value if site and site.user else USER
     wrapper = f"{folder.rstrip('/')}/{plan.name}/bash/serve.sh"
-    which = f", {' '.join(word.removeprefix('--') for word in words)}" if words else ""
+    which = "".join(f", {_who(*pair)}" for pair in zip(words[::2], words[1::2], strict=True))
     names = [plan.name, name] if is_node else [name]
     files = [f"{environment.rstrip('/')}/{one}.env" for one in names]
     sections: tuple[Section, ...] = (
@@ -119,6 +119,11 @@ def _unit(
     return Artifact(f"{plan.name}/systemd/{name}.service", text, traces=traces)
 
 
+def _who(option: str, value: str) -> str:
+    """`--rank 0` as `rank 0`, `--only ray-head` as `ray-head alone`."""
+    return f"{value} alone" if option == "--only" else f"{option.removeprefix('--')} {value}"
+
+
 def _credential(launch: Launch, site: decl.SystemdSite | None) -> Iterator[tuple[str, str]]:
     """The API key as a credential; what the wrapper writes it to goes with the service."""
     if site is None or site.api_key is None or launch.api_key is None:
@@ -145,8 +150,8 @@ def _reload(launch: Launch) -> tuple[str, ...]:
     if not engine.manifest.hot_reload.value:
         return ()
     return (
-        f"{engine.name} can change what it serves while it runs, by its own API;",
-        "a changed command takes effect at the next restart, and there is no reload",
+        "there is no reload: a changed command takes effect at a restart;",
+        f"{engine.name} loads other weights and adapters at run time by its own API",
     )
 
 

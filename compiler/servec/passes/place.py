@@ -68,6 +68,7 @@ class _Placer:
         groups = self.groups(plan, per_node)
         if rest or groups is None or (count > 1 and way is None):
             return None
+        self.no_rdma(plan, count)
         port = MEETING
         if way is not None:
             names = [host.name for group in groups for host in group]
@@ -75,6 +76,13 @@ class _Placer:
             self.meetings |= dict.fromkeys(names, turn + 1)
             port += APART * turn
         return Placement(count, per_node, way, port, groups)
+
+    def no_rdma(self, plan: Plan, count: int) -> None:
+        """Tell of pods that would talk over TCP."""
+        cluster, model = self.project.kubernetes, plan.subject.model
+        has_pods = "kubernetes" in targets_of(model, self.project)
+        if count > 1 and has_pods and (cluster is None or cluster.rdma is None):
+            self.findings.add(codes.NO_RDMA, (model.nodes or model.name).span, nodes=count)
 
     def way(self, plan: Plan) -> Way | None:
         """How the engine spans nodes, with a finding where it does not."""

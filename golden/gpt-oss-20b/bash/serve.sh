@@ -156,7 +156,7 @@ override() {
     unset -v "$name"
   done
   if [[ $kept ]]; then say "set by the spec, whose values hold:$kept"; fi
-  if [[ $left ]]; then say "no flags that can be set here, left to vllm:$left"; fi
+  if [[ $left ]]; then say "variables that set no flag, left as they are:$left"; fi
 }
 
 set_value() {

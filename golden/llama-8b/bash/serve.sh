@@ -145,7 +145,7 @@ override() {
     fi
     unset -v "$name"
   done
-  if [[ $left ]]; then say "no flags that can be set here, left to vllm:$left"; fi
+  if [[ $left ]]; then say "variables that set no flag, left as they are:$left"; fi
 }
 
 set_value() {
