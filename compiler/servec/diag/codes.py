@@ -397,7 +397,8 @@ NO_MODEL_PATH = Code(
     "give `model_path`: a hub id, or a path that the server sees",
 )
 TP_NOT_POSITIVE = Code(
-    "SV1002", ERROR, "tensor parallelism below 1", "tp is {tp}", "give 1, or the GPUs of a copy",
+    "SV1002", ERROR, "tensor parallelism below 1", "tp is {tp}",
+    "give the number of GPUs that one copy of the model is cut over: 1 or more",
 )
 RANK_OUT_OF_RANGE = Code(
     "SV1003", ERROR, "rank outside the replica",

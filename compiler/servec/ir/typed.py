@@ -97,8 +97,8 @@ class _Reader:
     def whole(self, shape: Int, node: Node, path: Path) -> Any:
         if not isinstance(node, At) or type(node.value) is not int:
             return self.wrong(shape, node, path)
-        minimum, maximum = shape
-        too_small = minimum is not None and node.value < minimum
+        minimum, maximum, judged = shape
+        too_small = node.value < minimum and not judged
         if too_small or (maximum is not None and node.value > maximum):
             return self.bad(node, path, wanted(shape))
         return node
