@@ -504,8 +504,8 @@ CONNECTORS_DIFFER = Code(
 )
 NO_RDMA = Code(
     "SV1030", NOTE, "pods of several nodes without RDMA",
-    "{nodes} nodes, and nothing gives their pods RDMA: NCCL goes over TCP",
-    "give servec.yaml `kubernetes: {{rdma: {{resource: …}}}}` where the cluster has adapters",
+    "{nodes} nodes, and nothing gives their pods RDMA: NCCL goes over TCP on {interface}",
+    "give servec.yaml `kubernetes: {{interface: …, rdma: {{resource: …}}}}` as the cluster has it",
 )
 
 BY_NUMBER: dict[str, Code] = {
