@@ -43,7 +43,7 @@ class _Hole:
 
 
 HOLE = _Hole()
-API_KEY = "the key is a secret: `systemd` and `kubernetes` of servec.yaml have `api_key` for it"
+API_KEYS = ("api_key", "api-key", "apikey", "apiKey")
 
 
 def read_record(of: type[R], node: Node, findings: Findings, path: Path = ()) -> R | None:
@@ -247,14 +247,17 @@ class _Reader:
             self.findings.add(codes.PROFILES, key.span)
             return None
         known = [name for name, item in keys_of(of).items() if not item.rest]
+        if key.value in API_KEYS and "overrides" in known:
+            from servec.ir.words import API_KEY_PLACES
+
+            self.findings.add(codes.SECRET, key.span, name=key.value, advice=API_KEY_PLACES)
+            return None
         # Where a parameter of the engine may be meant, the end of its name says nothing.
         ending = None if "overrides" in known else same_ending(key.value, known)
         near = ending or nearest(key.value, known)
         listed = "known keys: " + ", ".join(known)
         homes = homes_of(key.value, self.root)
-        if key.value.replace("-", "_") == "api_key" and "overrides" in known:
-            near, listed = None, API_KEY
-        elif homes:
+        if homes:
             near, listed = None, f"`{key.value}` is a key of {' and of '.join(homes)}"
         elif near is None and "overrides" in known:
             listed = f"a parameter of the engine goes under `overrides:`; {listed}"

@@ -43,3 +43,8 @@ PRECISION = Choice(
 )
 NEGATIVE_NUMBER = re.compile(r"-\d+\Z|-\d*\.\d+\Z")
 """What argparse takes for a number and not for a flag."""
+API_KEY_PLACES = (
+    "give it by `systemd: {api_key: FILE}` and `kubernetes: {api_key: {secret, key}}` of"
+    " servec.yaml, or as SERVEC_API_KEY in the server's environment file"
+)
+"""Where the key belongs that clients must have."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from servec.catalog.engines import EngineAt
+from servec.ir.words import API_KEY_PLACES
 
 # Names that bash sets, counts, locks or acts on itself: bash(1), Shell Variables.
 BASH_OWN = frozenset((
@@ -38,7 +39,6 @@ LOADS_CODE = re.compile(
 )
 NOT_CARRIED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 SHELL_VARIABLE = re.compile(r"\$(?:[A-Z_][A-Z0-9_]*\b|\{[A-Z_][A-Z0-9_]*\}|\([A-Z_][A-Z0-9_]*\))")
-API_KEY = re.compile(r"(?i)(?:\A|_)api_?key\Z")
 IN_THE_IMAGE = "take it out; what needs it belongs into the image"
 """What to do with a variable that loads code, or opens the server."""
 MOST_BYTES = 131_071  # of one argument or variable: MAX_ARG_STRLEN of Linux, less its end
@@ -58,13 +58,12 @@ def unexpanded(text: str) -> str:
     return found.group() if found else ""
 
 
-def secret_advice(name: str) -> str:
-    """Where a secret belongs that stands in a source: the API key has keys of servec.yaml."""
-    if API_KEY.search(name):
-        return (
-            "give it by `systemd: {api_key: FILE}` and `kubernetes: {api_key: {secret, key}}` of"
-            " servec.yaml, or as SERVEC_API_KEY in the server's environment file"
-        )
+def secret_advice(name: str, engine: EngineAt) -> str:
+    """Where a secret belongs that stands in a source: the key that clients must have has keys of
+    servec.yaml; other keys, as an administrator's or another service's, have none."""
+    variables = {item.variable.value for item in engine.serve.api_key if item.variable}
+    if name in {"api_key", "SERVEC_API_KEY", *variables}:
+        return API_KEY_PLACES
     return (
         "leave it out here: on a host write it to the server's environment file, on a cluster to a"
         " Secret that an overlay adds"

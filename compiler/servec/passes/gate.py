@@ -148,7 +148,7 @@ def _environment(plan: Plan, findings: Findings) -> None:
         if not ENV_NAME.match(name) or name in BASH_OWN | WRAPPER_OWN:
             findings.add(codes.BAD_ENV_NAME, item.key.span, name=name)
         elif name in engine.secret_env or SECRET_ENV.match(name) or is_credential(value):
-            advice = secret_advice(name)
+            advice = secret_advice(name, engine)
             findings.add(codes.SECRET, item.key.span, name=name, advice=advice)
         elif reason := refused(name, engine):
             findings.add(

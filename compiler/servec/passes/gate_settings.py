@@ -72,7 +72,7 @@ def _judge(setting: Setting, engine: EngineAt, taken: dict[str, str], findings: 
     flags = (engine.flag(setting.knob), engine.negative(setting.knob))
     other = next((taken[flag] for flag in flags if flag in taken), None)
     if is_secret or is_credential(setting.value):
-        findings.add(codes.SECRET, span, name=name, advice=secret_advice(name))
+        findings.add(codes.SECRET, span, name=name, advice=secret_advice(name, engine))
     elif setting.knob in engine.owned:
         advice = f"use `{engine.owned[setting.knob]}` of the spec"
         findings.add(codes.OWNED, span, knob=name, advice=advice)
