@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import json
+import re
 import socket
 import subprocess
 from collections.abc import Mapping
@@ -446,3 +447,38 @@ def test_the_rows_runner_can_fail() -> None:
         {**refused, "expect": {"error": {"kind": "tp_not_positive", "contains": ["9"]}}}
     )
     assert shard_launch.check({**refused, "expect": {"env": {}}})
+
+
+def refusals(tp: int, model: dict[str, Any]) -> list[tuple[str, str]]:
+    """Codes and advice of what is refused of a profile."""
+    profile = {"engine": "vllm", "model_path": "/m", "tp": tp}
+    try:
+        servec.launch({"profile": profile, "shard": {}, "model": model})
+    except servec.InvalidShard as refused:
+        return [(item.code.number, item.help) for item in refused.findings]
+    return []
+
+
+BLOCKS = {"quantization_config": {"weight_block_size": [128, 128]}}
+
+
+@pytest.mark.parametrize("tp", [3, 8, 16, 10**18])
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"num_attention_heads": 48, "num_key_value_heads": 6},
+        {"num_attention_heads": 40, "num_key_value_heads": 10},
+        {"num_attention_heads": 64, "intermediate_size": 1536, **BLOCKS},
+        {"num_attention_heads": 28, "num_key_value_heads": 4, "intermediate_size": 18944, **BLOCKS},
+        {"num_attention_heads": 7},
+    ],
+)
+def test_a_size_that_is_advised_fits_all_counts_of_the_model(
+    tp: int, model: dict[str, Any]
+) -> None:
+    found = [advice for code, advice in refusals(tp, model) if code in ("SV1010", "SV1011")]
+    assert found or tp < 100
+    for advice in found:
+        sizes = [int(word) for word in re.findall(r"\d+", advice)]
+        assert sizes
+        assert not any(refusals(size, model) for size in sizes)

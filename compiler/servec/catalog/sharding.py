@@ -33,6 +33,10 @@ class Split:
     experts: int | None
 
 
+MOST_GPUS = 1024
+"""No advice goes beyond it."""
+OTHERWISE = {codes.BLOCK_NOT_DIVISIBLE: "take other weights"}
+"""What to do where no smaller tp helps."""
 CAPABILITY = re.compile(r"\s*([0-9]+)\.([0-9]+)\s*\Z")
 Problem = tuple[Code, tuple[tuple[str, object], ...]]
 
@@ -44,7 +48,36 @@ def capability(text: str) -> tuple[int, int] | None:
 
 
 def problems(config: Map, split: Split) -> Iterator[Problem]:
-    """Everything that does not divide, each with the arguments of its message."""
+    """Everything that does not divide, each with the arguments of its message: the sizes that it
+    advises divide everything, or at least what it tells of."""
+    found = list(_found(config, split))
+    if not found:
+        return
+    sizes = range(1, min(split.attention, MOST_GPUS + 1))
+    left = {size: {code for code, _ in _found(config, _resized(split, size))} for size in sizes}
+    for code, arguments in found:
+        fits = [size for size in sizes if not left[size]]
+        fits = fits or [size for size in sizes if code not in left[size]]
+        advice = f"take tp {_choice(fits)}" if fits else OTHERWISE.get(code, "")
+        if code is codes.EXPERTS_NOT_DIVISIBLE and not fits:
+            advice = f"spread them over {_choice(_divisors(config, split))}"
+        yield code, (*arguments, ("advice", advice))
+
+
+def _resized(split: Split, tp: int) -> Split:
+    """The split at another tp: what is cut over a multiple of tp follows it, and the GPUs of an
+    expert are what the experts leave."""
+
+    def follow(parts: int | None) -> int | None:
+        return parts if parts is None or parts % split.attention else parts // split.attention * tp
+
+    experts, expert = follow(split.experts), follow(split.expert)
+    if split.experts and experts and split.expert:
+        expert = max(1, split.expert * tp * split.experts // (split.attention * experts))
+    return Split(tp, follow(split.dense), expert, experts)
+
+
+def _found(config: Map, split: Split) -> Iterator[Problem]:
     yield from _heads(config, split.attention)
     yield from _experts(config, split.experts)
     yield from _blocks(config, split)
@@ -52,14 +85,13 @@ def problems(config: Map, split: Split) -> Iterator[Problem]:
 
 def _heads(config: Map, parts: int) -> Iterator[Problem]:
     heads, kv_heads = _whole(config, "num_attention_heads"), _whole(config, "num_key_value_heads")
-    fits = [size for size in range(1, parts) if _divide(heads, kv_heads, size)]
-    advice = f"take tp {_choice(fits)}" if fits else ""
+    problem = ""
     if heads and heads % parts:
         problem = f"{heads} attention heads cannot be split over tp {parts}"
-        yield codes.HEADS_NOT_DIVISIBLE, (("problem", problem), ("advice", advice))
     elif kv_heads and kv_heads % parts and parts % kv_heads:
         problem = f"{kv_heads} KV heads can be neither split over tp {parts} nor repeated evenly"
-        yield codes.HEADS_NOT_DIVISIBLE, (("problem", problem), ("advice", advice))
+    if problem:
+        yield codes.HEADS_NOT_DIVISIBLE, (("problem", problem),)
 
 
 def _choice(sizes: list[int]) -> str:
@@ -68,23 +100,17 @@ def _choice(sizes: list[int]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def _divide(heads: int | None, kv_heads: int | None, parts: int) -> bool:
-    kv_fits = kv_heads is None or kv_heads % parts == 0 or parts % kv_heads == 0
-    return (heads is None or heads % parts == 0) and kv_fits
-
-
 def _experts(config: Map, parts: int | None) -> Iterator[Problem]:
     experts = _count_of_experts(config)
     if experts and parts and experts % parts:
-        fits = [size for size in range(1, parts) if experts % size == 0]
-        yield (
-            codes.EXPERTS_NOT_DIVISIBLE,
-            (
-                ("experts", experts),
-                ("parts", parts),
-                ("advice", f"spread them over {_choice(fits)}"),
-            ),
-        )
+        yield codes.EXPERTS_NOT_DIVISIBLE, (("experts", experts), ("parts", parts))
+
+
+def _divisors(config: Map, split: Split) -> list[int]:
+    """The numbers of GPUs over which the experts can be spread, fewer than they are now."""
+    experts = _count_of_experts(config) or 1
+    most = min(split.experts or 1, MOST_GPUS + 1)
+    return [size for size in range(1, most) if experts % size == 0]
 
 
 def _count_of_experts(config: Map) -> int | None:
@@ -96,14 +122,6 @@ def _blocks(config: Map, split: Split) -> Iterator[Problem]:
     block = _block(config)
     for width, total, parts in _widths(config, split) if block else ():
         if parts > 1 and (total % parts or total // parts % block):
-            heads, kv_heads = (
-                _whole(config, key) for key in ("num_attention_heads", "num_key_value_heads")
-            )
-            fits = [
-                size
-                for size in range(1, parts)
-                if total % (size * block) == 0 and _divide(heads, kv_heads, size)
-            ]
             yield (
                 codes.BLOCK_NOT_DIVISIBLE,
                 (
@@ -112,7 +130,6 @@ def _blocks(config: Map, split: Split) -> Iterator[Problem]:
                     ("parts", parts),
                     ("part", f"{total / parts:g}"),
                     ("block", block),
-                    ("advice", f"take tp {fits[-1]}" if fits else "take other weights"),
                 ),
             )
 
