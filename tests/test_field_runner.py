@@ -1,4 +1,4 @@
-"""The runner of engine tables can fail: false rows of each table are reported, true ones hold."""
+"""The runners can fail: false rows of each kind are reported, true ones hold."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pytest
 import servec
 from servec.api import read_manifest, shipped_catalog
 
-from tests.field import engine_capabilities
+from tests.field import engine_capabilities, real_configs
 from tests.field.engine_capabilities import CHECKS, _compiled, _places
 from tests.field.manifest_changes import CONTRACT, changed
+from tests.field.published import Reader
 from tests.field.rows import judge
 
 DRAFT = [
@@ -56,7 +57,9 @@ FALSE: list[tuple[str, dict[str, Any]]] = [
     ("resolve_capabilities", ACME | {"skipped": []}),
     ("resolve_capabilities", ACME | {"skipped": [["lora", "it needs paths"]]}),
     ("resolve_capabilities", ACME | {"skipped": [["lora", ["rank", "paths"]]]}),
-    ("lora_companion_defaults", {"engine": "sglang", "user": {}, "filled": {}}),
+    ("lora_companion_defaults", {"engine": "sglang", "user": {}, "filled": {
+        "lora_max_rank": "64",
+    }}),
     ("lora_companion_defaults", {"engine": "sglang", "user": LORA, "filled": LORA | {
         "lora_max_rank": "64",
     }}),
@@ -183,3 +186,69 @@ def _fact(engine: str) -> dict[str, Any]:
         "engine_features": features,
         "version_features": [],
     }
+
+
+ONE_NODE: dict[str, Any] = {
+    "id": "one",
+    "engine": "vllm",
+    "engine_version": "0.29.0",
+    "model": "org/model",
+    "hw": "h200",
+    "n_gpus": 8,
+    "argv": ["vllm", "serve", "org/model", "-tp", "8", "--max-model-len=8192", "--dtype", "half"],
+    "env": {"NCCL_DEBUG": "INFO"},
+}
+HEAD = [
+    *("vllm", "serve", "org/model", "--tensor-parallel-size", "16"),
+    *("--nnodes", "2", "--node-rank", "0", "--master-addr", "$HEAD_IP"),
+]
+WORKER = [*(word if word != "0" else "1" for word in HEAD), "--headless"]
+LEADER = {"role": "head", "argv": HEAD}
+TWO_NODES = {key: item for key, item in ONE_NODE.items() if key != "argv"} | {
+    "n_gpus": 16,
+    "roles": [LEADER, {"role": "worker", "argv": WORKER}],
+}
+OLD = ONE_NODE | {"engine_version": "0.12.0"}
+NEW_PARSER = ["--reasoning-parser", "muse_glimmer"]
+
+
+def _published(row: dict[str, Any]) -> list[str]:
+    return judge(real_configs, [row]).failed.get("one", [])
+
+
+def _more(row: dict[str, Any], *words: str) -> dict[str, Any]:
+    return row | {"argv": [*row["argv"], *words]}
+
+
+@pytest.mark.parametrize("row", [
+    ONE_NODE,
+    TWO_NODES,
+    # Mistakes of what was published, each of which a finding names.
+    _more(OLD, *NEW_PARSER),
+    TWO_NODES | {"engine_version": "0.11.0"},
+    ONE_NODE | {"env": {"VLLM_SERVER_DEV_MODE": "1"}},
+])  # fmt: skip
+def test_a_published_row_holds(row: dict[str, Any]) -> None:
+    assert _published(row) == []
+
+
+@pytest.mark.parametrize("row", [
+    _more(ONE_NODE, "--zzz-not-a-flag", "1"),
+    _more(ONE_NODE, "--dtype", "nonsense"),
+    _more(ONE_NODE, "--nnodes", "8", "--node-rank", "7"),
+    _more(OLD, *NEW_PARSER, "--zzz-not-a-flag", "1"),
+    _more(OLD, "--reasoning-parser", "nonsense"),
+    ONE_NODE | {"env": {"VLLM_HOST_IP": "10.0.0.1"}},
+    TWO_NODES | {"roles": [LEADER, {"role": "worker", "argv": WORKER[:-1]}]},
+    TWO_NODES | {"roles": [{"role": "head", "argv": [*HEAD, "--headless"]}]},
+])  # fmt: skip
+def test_a_changed_published_row_fails(row: dict[str, Any]) -> None:
+    problems = _published(row)
+    assert problems
+    assert not any("Error: " in problem for problem in problems), problems
+
+
+def test_a_command_line_that_servec_changes_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The words of the row are not read by what writes servec's."""
+    monkeypatch.setattr(Reader, "_put", lambda *_: None)
+    assert 'server: rank 0: argv lacks ["--max-model-len", "8192"]' in _published(ONE_NODE)

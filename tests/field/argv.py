@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 
 ALIASES = {
@@ -69,3 +70,56 @@ def compare(engine: str, expected: list[str], found: list[str]) -> list[str]:
     for flag in extra:
         problems.append(f"argv has {json.dumps(flag)} too many")
     return problems
+
+
+SPELLINGS = {
+    "sglang": {
+        "--tp": "--tp-size",
+        "--tensor-parallel-size": "--tp-size",
+        "--pp": "--pp-size",
+        "--pipeline-parallel-size": "--pp-size",
+        "--dp": "--dp-size",
+        "--data-parallel-size": "--dp-size",
+        "--ep": "--ep-size",
+        "--expert-parallel-size": "--ep-size",
+        "--speculative-algo": "--speculative-algorithm",
+        "--cuda-graph-max-bs": "--cuda-graph-max-bs-decode",
+        "--cuda-graph-bs": "--cuda-graph-bs-decode",
+    },
+    "vllm": {**ALIASES["vllm"], "--disable-log-requests": "--no-enable-log-requests"},
+    "tensorrt-llm": {
+        "--tensor-parallel-size": "--tp-size",
+        "--pipeline-parallel-size": "--pp-size",
+        "--expert-parallel-size": "--ep-size",
+    },
+}
+"""Names of one flag, as the engines' parsers have them; what was renamed by its newest name."""
+OF_ONE = re.compile(r"--(tp|pp|dp|ep|(tensor|pipeline|data|expert)-parallel)-size\Z")
+
+
+def counted(engine: str, words: list[str]) -> Counter[Flag]:
+    """The flags behind a program and a model, each as often as it is there: names with dashes,
+    JSON by what it says, and the keys of one flag together as an object."""
+    _, rows = flags("", words)
+    spelling = SPELLINGS.get(engine, {})
+    found: Counter[Flag] = Counter()
+    objects: dict[str, dict[str, str]] = {}
+    for name, *values in rows:
+        head, dot, key = name.partition(".")
+        name = head.replace("_", "-")
+        name = spelling.get(name, name)
+        if dot:
+            objects.setdefault(name, {})[key] = values[0] if values else "true"
+        elif not (OF_ONE.match(name) and values == ["1"]):
+            found[(name, *map(_said, values))] += 1
+    found.update((name, json.dumps(keys, sort_keys=True)) for name, keys in objects.items())
+    return found
+
+
+def _said(word: str) -> str:
+    if not word.startswith(("{", "[")):
+        return word
+    try:
+        return json.dumps(json.loads(word), sort_keys=True)
+    except ValueError:
+        return word

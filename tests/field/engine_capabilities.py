@@ -19,7 +19,6 @@ import yaml
 from packaging.version import Version
 from servec.api import read_manifest, shipped_catalog
 from servec.ir.launch import Launch
-from servec.ir.setting import Rank
 
 from tests.field.manifest_changes import CONTRACT, changed
 from tests.field.project import compile_models, differ, errors, same_mapping
@@ -96,15 +95,16 @@ def _lora_companion_defaults(row: Row) -> Iterator[str]:
     result = _compiled(row["engine"], adapters=adapters, overrides=user)
     yield from errors(result)
     for name, value in row["filled"].items():
-        found = result.plans[0].setting(suffixes[name])
-        text = ",".join(map(str, found.value if isinstance(found.value, list) else [found.value]))
+        found = next(
+            (item.value for item in result.plans[0].settings if item.knob == suffixes[name]), ""
+        )
+        text = ",".join(map(str, found if isinstance(found, list) else [found]))
         yield from differ(name, value, text)
     names = {suffix: name for name, suffix in suffixes.items()}
     for setting in result.plans[0].settings:
-        winner = setting.winner
-        name = names.get(setting.knob, setting.knob)
-        filled_in = winner.rank is Rank.DERIVED and winner.origin.rule == "`adapters:`"
-        if filled_in and name not in {**row["filled"], **row["user"]}:
+        name = names.get(setting.knob, "")
+        is_said = name in {**row["filled"], **row["user"], "lora_enable": ""}
+        if setting.winner.origin.rule == "`adapters:`" and name and not is_said:
             yield f"{name} is filled in with {json.dumps(setting.value)}, and the row has none"
 
 

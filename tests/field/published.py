@@ -1,7 +1,10 @@
 """Rows of published configurations -> the servers they start: words, parameters, environment.
 
 argv ["vllm", "serve", "m", "--max-model-len=8192"]
-  -> Server(model "m", words --max-model-len=8192, overrides {max_model_len: 8192})
+  -> Server(model "m", ranks {0: --max-model-len=8192}, overrides {max_model_len: 8192})
+
+`ranks` is what is published, as it stands; a server of several nodes has words for each rank that
+the row shows.
 """
 
 from __future__ import annotations
@@ -39,14 +42,19 @@ ADDED_WORDS = "VLLM_ADDITIONAL_ARGS"
 
 @dataclass
 class Server:
-    """One process of a row: `words` is what is published, `overrides` what a spec says."""
+    """One server of a row: `ranks` is what is published, `overrides` what a spec says."""
 
     role: str
     model: str
-    words: list[str] = field(default_factory=list)
+    ranks: dict[int, list[str]] = field(default_factory=lambda: {0: []})
+    nodes: int = 1
     overrides: dict[str, Any] = field(default_factory=dict)
     files: dict[str, Any] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def words(self) -> list[str]:
+        return self.ranks[min(self.ranks)]
 
 
 def version_of(row: Row) -> str | None:
@@ -66,6 +74,16 @@ def chunks(words: list[str]) -> list[list[str]]:
         else:
             found[-1].append(word)
     return [chunk for chunk in found if chunk]
+
+
+def value_of(words: list[str], *names: str) -> str:
+    """The value of the last flag of one of these names; empty where there is none."""
+    found = ""
+    for chunk in chunks(words):
+        name, _, tied = chunk[0].partition("=")
+        if name in names:
+            found = tied or " ".join(chunk[1:])
+    return found
 
 
 class Reader:
@@ -89,17 +107,33 @@ class Reader:
         if "argv" in row:
             yield self._server("", row, row["argv"], row.get("env") or {})
         elif "roles" in row:
-            for item in row["roles"]:
-                env = (row.get("env") or {}) | (item.get("env") or {})
-                yield self._server(item["role"], row, item["argv"], env)
+            yield from self._roles(row)
         else:
             yield from self._parameters(row)
+
+    def _roles(self, row: Row) -> Iterator[Server]:
+        """A server a role; roles with ranks are the nodes of one server."""
+        nodes: dict[int, Server] = {}
+        for item in row["roles"]:
+            env = (row.get("env") or {}) | (item.get("env") or {})
+            server = self._server(item["role"], row, item["argv"], env)
+            if server.nodes == 1:
+                yield server
+                continue
+            ((rank, words),) = server.ranks.items()
+            whole = nodes.setdefault(server.nodes, server)
+            if whole.ranks.setdefault(rank, words) != words:
+                yield server
+        yield from nodes.values()
 
     def _server(self, role: str, row: Row, argv: list[str], env: Mapping[str, Any]) -> Server:
         words = self._behind_program(argv)
         server = Server(role, row["model"], env=_variables(env))
         files = {name: yaml.safe_load(text) for name, text in (row.get("files") or {}).items()}
         self._read(words, server, files)
+        server.nodes = int(value_of(words, "--nnodes", "-n") or 1)
+        if server.nodes > 1:
+            server.ranks = {int(value_of(words, "--node-rank", "-r") or 0): server.words}
         return server
 
     def _behind_program(self, argv: list[str]) -> list[str]:
@@ -110,7 +144,7 @@ class Reader:
         return argv
 
     def _read(self, words: list[str], server: Server, files: Mapping[str, Any]) -> None:
-        """The published words as parameters of a spec; those of several machines are left out."""
+        """The published words as parameters of a spec, which says `nodes` of its own."""
         for chunk in chunks(words):
             if not chunk[0].startswith("-"):
                 server.model = chunk[0]
@@ -118,8 +152,6 @@ class Reader:
             use = self.use(chunk)
             knob = knob_of(use.flag.name) if use else knob_of(chunk[0].partition("=")[0])
             owner = self.at.owned.get(knob)
-            if owner == "nodes":
-                continue
             if owner == "checkpoint":
                 server.model = use.values[0] if use else chunk[1]
                 continue
@@ -127,7 +159,9 @@ class Reader:
             if self.at.file_parameter(knob) and value in files:
                 server.files[knob] = value = files[str(value)]
             else:
-                server.words += chunk
+                server.words.extend(chunk)
+            if owner == "nodes" or self.newest.owned.get(knob) == "nodes":
+                continue
             self._put(server, use.key if use else "", knob, value)
 
     def _put(self, server: Server, key: str, knob: str, value: Any) -> None:
@@ -202,22 +236,23 @@ class Reader:
                 server.model = str(value)
             elif value is not None and self.at.owned.get(knob) != "nodes":
                 server.overrides[knob] = value
-                server.words += self._words(knob, value)
+                server.words.extend(_words(knob, value, self.at.negative(knob) or ""))
 
-    def _words(self, knob: str, value: Any) -> list[str]:
-        flag = self.at.flag(knob)
-        match value:
-            case True:
-                return [flag]
-            case False:
-                negative = self.at.negative(knob) or self.newest.negative(knob)
-                return [negative] if negative else []
-            case dict():
-                return [flag, json.dumps(value)]
-            case list():
-                return [flag, *map(str, value)]
-            case _:
-                return [flag, str(value)]
+
+def _words(knob: str, value: Any, negative: str) -> list[str]:
+    """A parameter as its flag, by name alone; false is what the flag has for it, or nothing."""
+    flag = "--" + knob.replace("_", "-")
+    match value:
+        case True:
+            return [flag]
+        case False:
+            return [negative] if negative else []
+        case dict():
+            return [flag, json.dumps(value)]
+        case list():
+            return [flag, *map(str, value)]
+        case _:
+            return [flag, str(value)]
 
 
 def _variables(env: Mapping[str, Any]) -> dict[str, str]:
