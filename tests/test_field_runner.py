@@ -10,7 +10,7 @@ import pytest
 import servec
 from servec.api import read_manifest, shipped_catalog
 
-from tests.field import engine_capabilities, real_configs
+from tests.field import argv_verdicts, engine_capabilities, real_configs
 from tests.field.engine_capabilities import CHECKS, _compiled, _places
 from tests.field.manifest_changes import CONTRACT, changed
 from tests.field.published import Reader
@@ -252,3 +252,56 @@ def test_a_command_line_that_servec_changes_fails(monkeypatch: pytest.MonkeyPatc
     """The words of the row are not read by what writes servec's."""
     monkeypatch.setattr(Reader, "_put", lambda *_: None)
     assert 'server: rank 0: argv lacks ["--max-model-len", "8192"]' in _published(ONE_NODE)
+
+
+SHORT: dict[str, Any] = {
+    "id": "one",
+    "engine": "sglang",
+    "version": "0.5.23",
+    "argv": ["python3", "-m", "sglang.launch_server", "--model-path", "org/model", "--tp", "2"],
+    "accepted": True,
+    "message": "",
+    "abbreviated": ["--tp"],
+    "deprecated": [],
+}
+UNKNOWN = SHORT | {
+    "argv": [*SHORT["argv"], "--mamba-scheduler-strategy", "no_buffer"],
+    "accepted": False,
+    "message": "unrecognized arguments: --mamba-scheduler-strategy no_buffer",
+}
+CHOICE = SHORT | {
+    "argv": [*SHORT["argv"], "--reasoning-parser", "nano_v3"],
+    "accepted": False,
+    "message": "argument --reasoning-parser: invalid choice: 'nano_v3' (choose from 'qwen3')",
+}
+OUTDATED = SHORT | {
+    "argv": [*SHORT["argv"], "--enable-dp-attention"],
+    "deprecated": ["--enable-dp-attention"],
+}
+
+
+def _verdict(row: dict[str, Any]) -> list[str]:
+    return judge(argv_verdicts, [row]).failed.get("one", [])
+
+
+@pytest.mark.parametrize("row", [SHORT, UNKNOWN, CHOICE, OUTDATED])
+def test_a_verdict_of_a_parser_holds(row: dict[str, Any]) -> None:
+    assert _verdict(row) == []
+
+
+@pytest.mark.parametrize("row", [
+    SHORT | {"accepted": False, "message": UNKNOWN["message"]},
+    SHORT | {"abbreviated": []},
+    SHORT | {"abbreviated": ["--dp"]},
+    SHORT | {"abbreviated": ["--tp", "--dp"]},
+    SHORT | {"deprecated": ["--model-path"]},
+    OUTDATED | {"deprecated": ["--enable-dp-attention", "--tp"]},
+    UNKNOWN | {"accepted": True, "message": ""},
+    UNKNOWN | {"message": "unrecognized arguments: --other-strategy"},
+    CHOICE | {"message": CHOICE["message"].replace("nano_v3", "nano_v4")},
+    CHOICE | {"message": "argument --other: is wrong (choose from --reasoning-parser)"},
+])  # fmt: skip
+def test_a_changed_verdict_of_a_parser_fails(row: dict[str, Any]) -> None:
+    problems = _verdict(row)
+    assert problems
+    assert not any("Error: " in problem for problem in problems), problems
