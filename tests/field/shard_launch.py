@@ -144,9 +144,9 @@ def _error(wanted: Row, outcome: ShardLaunch | list[Finding]) -> list[str]:
     found = []
     if KINDS.get(first.code.number) != wanted["kind"]:
         found.append(f"{first.code.number} {first.message}, {wanted['kind']} is wanted")
-    whole = f"{first.message} {first.help}".lower()
+    message = first.message.lower()
     names = [*wanted.get("contains", []), *([wanted["names"]] if "names" in wanted else [])]
-    found += [f"{text!r} is not in: {whole}" for text in names if text.lower() not in whole]
+    found += [f"{text!r} is not in: {message}" for text in names if text.lower() not in message]
     return found
 
 

@@ -212,7 +212,7 @@ class Catalog:
             codes.UNKNOWN_ENGINE,
             name.span,
             name=name.value,
-            known=self.known_engines,
+            known=", ".join(self.engine_names),
             suggestion=nearest(name.value, self.engine_names),
         )
 

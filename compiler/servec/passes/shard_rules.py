@@ -58,7 +58,7 @@ def refusals(asked: Asked, catalog_names: list[str], findings: Findings) -> None
         _shape(asked, findings)
     _leader(asked, findings)
     if asked.engine is None:
-        known = "known engines: " + ", ".join(catalog_names)
+        known = ", ".join(catalog_names)
         name = profile.engine.value
         near = nearest(name, catalog_names)
         span = profile.engine.span
