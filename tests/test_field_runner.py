@@ -10,7 +10,7 @@ import pytest
 import servec
 from servec.api import read_manifest, shipped_catalog
 
-from tests.field import argv_verdicts, engine_capabilities, real_configs
+from tests.field import argv_verdicts, engine_capabilities, real_configs, shard_launch
 from tests.field.engine_capabilities import CHECKS, _compiled, _places
 from tests.field.manifest_changes import CONTRACT, changed
 from tests.field.published import Reader
@@ -303,5 +303,72 @@ def test_a_verdict_of_a_parser_holds(row: dict[str, Any]) -> None:
 ])  # fmt: skip
 def test_a_changed_verdict_of_a_parser_fails(row: dict[str, Any]) -> None:
     problems = _verdict(row)
+    assert problems
+    assert not any("Error: " in problem for problem in problems), problems
+
+
+PROFILE: dict[str, Any] = {
+    "name": "p", "engine": "vllm", "model_path": "/models/m", "tp": 2, "pp": 1, "nodes": 1,
+    "args": [], "env": {},
+}  # fmt: skip
+HEAD_OF_FILE = {"aliases": {}, "defaults": {}}
+
+
+def _shard(group: str, given: dict[str, Any], expect: dict[str, Any]) -> list[str]:
+    row = {"id": "one", "group": group, "head": HEAD_OF_FILE, "input": given, "expect": expect}
+    return judge(shard_launch, [row]).failed.get("one", [])
+
+
+ONE_HOST: dict[str, Any] = {"target": "all", "profile": PROFILE}
+WITH_KEY = ONE_HOST | {"shard": {"api_key": "sk-test"}}
+WORKER_POD = {
+    "profile": PROFILE | {"tp": 8, "nodes": 2, "pp": 2},
+    "shard": {"rank": 1},
+    "k8s": {"rdma_resource": "rdma/ib"},
+}
+WORDS = {"argv": ["/bin/x", "--tokenizer-revision", ""], "env": {"X": "$(Y) %i"}}
+SHARDS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
+    ("validation", {"profile": PROFILE | {"engine": "tgi"}},
+     {"error": {"kind": "unknown_engine", "contains": ["tgi", "trtllm"]}},
+     {"error": {"kind": "unknown_engine", "contains": ["did you mean"]}}),
+    ("artifact", ONE_HOST, {"pod": {"gpu_limit": 2}}, {"pod": {"gpu_limit": 4}}),
+    ("artifact", ONE_HOST, {"pod": {"startup_probe": {"path": "/health", "min_total_seconds": 9}}},
+     {"pod": {"startup_probe": {"path": "/health", "min_total_seconds": 99999}}}),
+    ("artifact", ONE_HOST, {"pod": {"probe_timeout_seconds_min": 5}},
+     {"pod": {"probe_timeout_seconds_min": 60}}),
+    ("artifact", ONE_HOST, {"pod": {"enableServiceLinks": False}}, {"pod": {"hostNetwork": True}}),
+    ("artifact", WORKER_POD, {"pod": {"http_probes": False}}, {"pod": {"http_probes": True}}),
+    ("artifact", WORKER_POD, {"pod": {"capabilities_add": ["IPC_LOCK"]}},
+     {"pod": {"capabilities_add": ["SYS_ADMIN"]}}),
+    ("artifact", ONE_HOST, {"service_name_not": "vllm"}, {"service_name_not": "p"}),
+    ("artifact", ONE_HOST, {"pid1_is_server": True}, {"pid1_is_server": False}),
+    ("artifact", WITH_KEY, {"env_from_secret": "VLLM_API_KEY"}, {"env_from_secret": "OTHER_KEY"}),
+    ("artifact", WITH_KEY, {"secret_not_in_text": "sk-test"}, {"secret_not_in_text": "/models/m"}),
+    ("artifact", ONE_HOST, {"unit": {"KillMode": {"any_of": ["mixed", "<unset>"]}}},
+     {"unit": {"KillMode_not": ["mixed"]}}),
+    ("artifact", ONE_HOST, {"unit": {"ExecStart_absolute": True}},
+     {"unit": {"LimitMEMLOCK": "infinity"}}),
+    ("artifact", ONE_HOST, {"unit": {"any_of": ["EnvironmentFile"]}},
+     {"unit": {"any_of": ["SetCredential"]}}),
+    ("artifact", ONE_HOST, {"unit": {"TimeoutStartSec": {"any_of": ["<not needed: Type=exec>"]}}},
+     {"unit": {"TimeoutStartSec": {"any_of": ["infinity"]}}}),
+    ("artifact", ONE_HOST, {"argv_text_contains": ["/models/m"]}, {"argv_text_contains": ["/m"]}),
+    ("artifact", {"profile": PROFILE | {"env": {"VLLM_NONE": "1"}}}, {"diagnostic": "VLLM_NONE"},
+     {"diagnostic": "VLLM_OTHER"}),
+    ("quoting", WORDS, {"argv_received": WORDS["argv"]},
+     {"argv_received": ["/bin/x", "--tokenizer-revision", "main"]}),
+    ("quoting", WORDS, {"env_received": WORDS["env"]}, {"env_received": {"X": "$(Y) i"}}),
+    ("quoting", WORDS | {"env": {"A B": "1"}}, {"error": {"kind": "invalid_env_name"}},
+     {"error": {"kind": "unrepresentable"}}),
+    ("quoting", WORDS, {"argv_received": WORDS["argv"]}, {"argv_arrives": WORDS["argv"]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("group", "given", "true", "false"), SHARDS)
+def test_a_shard_row_holds_and_a_changed_one_fails(
+    group: str, given: dict[str, Any], true: dict[str, Any], false: dict[str, Any]
+) -> None:
+    assert _shard(group, given, true) == []
+    problems = _shard(group, given, false)
     assert problems
     assert not any("Error: " in problem for problem in problems), problems
