@@ -209,6 +209,7 @@ TWO_NODES = {key: item for key, item in ONE_NODE.items() if key != "argv"} | {
     "roles": [LEADER, {"role": "worker", "argv": WORKER}],
 }
 OLD = ONE_NODE | {"engine_version": "0.12.0"}
+BEYOND = ONE_NODE | {"engine_version": "99.0.0"}
 NEW_PARSER = ["--reasoning-parser", "muse_glimmer"]
 
 
@@ -223,6 +224,7 @@ def _more(row: dict[str, Any], *words: str) -> dict[str, Any]:
 @pytest.mark.parametrize("row", [
     ONE_NODE,
     TWO_NODES,
+    BEYOND,
     # Mistakes of what was published, each of which a finding names.
     _more(OLD, *NEW_PARSER),
     TWO_NODES | {"engine_version": "0.11.0"},
@@ -236,6 +238,7 @@ def test_a_published_row_holds(row: dict[str, Any]) -> None:
     _more(ONE_NODE, "--zzz-not-a-flag", "1"),
     _more(ONE_NODE, "--dtype", "nonsense"),
     _more(ONE_NODE, "--nnodes", "8", "--node-rank", "7"),
+    _more(BEYOND, "--zzz-not-a-flag", "1"),
     _more(OLD, *NEW_PARSER, "--zzz-not-a-flag", "1"),
     _more(OLD, "--reasoning-parser", "nonsense"),
     ONE_NODE | {"env": {"VLLM_HOST_IP": "10.0.0.1"}},
