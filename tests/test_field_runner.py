@@ -238,6 +238,7 @@ def test_a_published_row_holds(row: dict[str, Any]) -> None:
     _more(ONE_NODE, "--zzz-not-a-flag", "1"),
     _more(ONE_NODE, "--dtype", "nonsense"),
     _more(ONE_NODE, "--nnodes", "8", "--node-rank", "7"),
+    _more(ONE_NODE | {"engine_version": "nightly"}, "--zzz-not-a-flag", "1"),
     _more(BEYOND, "--zzz-not-a-flag", "1"),
     _more(OLD, *NEW_PARSER, "--zzz-not-a-flag", "1"),
     _more(OLD, "--reasoning-parser", "nonsense"),

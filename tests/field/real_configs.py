@@ -156,6 +156,15 @@ def _refused_words(row: Row, version: str | None) -> list[str]:
         for item in servec.check_argv(row["engine"], argv, version=version)
         if item.severity.word == "error"
     ]
+    if version is None:
+        reader = Reader(row["engine"], None)
+        servers = reader.servers(row) if lines else ()
+        found += [
+            f"no release has `{chunk[0]}`"
+            for server in servers
+            for chunk in chunks(server.words)
+            if not reader.is_of_some_release(chunk)
+        ]
     return list(dict.fromkeys(found))
 
 
