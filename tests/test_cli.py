@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -85,6 +87,17 @@ def test_explain_a_line_from_any_folder(tmp_path: Path) -> None:
     assert inside == from_root
     assert run("explain", "golden/nothing.sh:3")[0] == 1
     assert run("explain", "golden/qwen3-8b/bash/serve.sh:999")[0] == 1
+
+
+def test_explain_a_number_of_gpus_by_all_that_it_is_made_of() -> None:
+    plans = (ROOT / "golden" / "infer_plans.yaml").read_text(encoding="utf-8").splitlines()
+    number = next(at for at, line in enumerate(plans, 1) if line.strip() == "count: 8")
+    code, out, _ = run("explain", f"golden/infer_plans.yaml:{number}")
+    assert code == 0
+    found = re.search(r"specs/[\w.-]+:\d+:\d+ \(tp (\d+) · pp (\d+) · dp (\d+) GPUs\)", out)
+    assert found is not None
+    assert math.prod(map(int, found.groups())) == 8
+    assert "topology.tp" not in out
 
 
 def test_explain_a_code() -> None:

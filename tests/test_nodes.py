@@ -36,6 +36,23 @@ CRD = ROOT.parent / "shared/facts/crds/leaderworkerset.x-k8s.io_v1_LeaderWorkerS
 COLLECTIVES = ("NCCL_", "GLOO_")
 
 
+def test_the_page_has_the_ways_of_the_manifests(blessing: bool) -> None:
+    page, head = ROOT / "docs/findings/SV1017.md", "| --- | --- | --- | --- |\n"
+    rows = ""
+    for path in sorted((ROOT / "serve.d").glob("*/manifest.yaml")):
+        manifest = yaml.safe_load(path.read_text(encoding="utf-8"))
+        for way in manifest["serve"].get("nodes", ()):
+            asked = "yes" if way.get("asked") else "no"
+            versions = way.get("versions", "all")
+            rows += f"| {manifest['engine']} | `{way['name']}` | {versions} | {asked} |\n"
+    text = page.read_text(encoding="utf-8")
+    fresh = re.sub(re.escape(head) + r"(\|.*\n)*", lambda _: head + rows, text)
+    if blessing:
+        page.write_text(fresh, encoding="utf-8")
+    assert fresh == text or blessing
+    assert rows in fresh
+
+
 def started(launch: Any, rank: int, folder: Path, **variables: str) -> Started:
     """What a rank's engine is given, with the facts of the site or else of FACTS."""
     wrapper = write_wrapper(RESULT, folder, launch.plan.name)

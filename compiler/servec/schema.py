@@ -65,8 +65,7 @@ def _shape(shape: Shape, definitions: dict[str, Schema]) -> Schema:
             return {"type": "boolean"}
         case Int(minimum, maximum):
             most = {} if maximum is None else {"maximum": maximum}
-            least = {} if minimum is None else {"minimum": minimum}
-            return {"type": "integer", **least, **most}
+            return {"type": "integer", "minimum": minimum, **most}
         case Number(minimum):
             return {"type": "number", "minimum": minimum}
         case Choice(words):

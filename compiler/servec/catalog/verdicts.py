@@ -58,6 +58,9 @@ class Verdict(NamedTuple):
     arguments: tuple[tuple[str, object], ...]
     suggestion: str | None = None
     severity: Severity | None = None
+    inside: str | None = None
+    """What of the flag's value it is about, as `a.b[0]`: all of it with "", with None the flag."""
+    of_key: bool = False
 
     def at(self, span: Span | None, also: Places = ()) -> Finding:
         """The finding at a place."""
@@ -250,7 +253,7 @@ class _Judge:
             if wanted:
                 allowed = [*map(str, (*use.flag.choices, *use.flag.suggested))]
                 near = nearest(value, allowed) or spelt_out(value, allowed)
-                yield self.bad_value(use, use.flag.name, wanted, value, near)
+                yield self.bad_value(use, "", wanted, value, near)
             elif owner := self.owner(use.flag):
                 for item in refused(parsed(value, self.syntax), owner, self.here):
                     yield from self.inside(use, item)
@@ -261,12 +264,12 @@ class _Judge:
         return named.get(knob_of(flag.name), flag.type.rstrip("?").partition(":")[2])
 
     def bad_value(
-        self, use: Use, flag: str, wanted: str, value: str, near: str | None = None
+        self, use: Use, path: str, wanted: str, value: str, near: str | None = None
     ) -> Verdict:
-        shown = _shown(value)
-        return self.verdict(
-            codes.BAD_FLAG_VALUE, use.place, near, flag=flag, wanted=wanted, value=shown, advice=""
-        )
+        flag = f"{use.flag.name}.{path}" if path else use.flag.name
+        said = {"flag": flag, "wanted": wanted, "value": _shown(value), "advice": ""}
+        found = self.verdict(codes.BAD_FLAG_VALUE, use.place, near, **said)
+        return found._replace(inside=path)
 
     def inside(self, use: Use, item: Refused) -> Iterator[Verdict]:
         """A key or a value inside a JSON value."""
@@ -275,7 +278,7 @@ class _Judge:
             return
         near = nearest(value, item.known)
         if item.wanted:
-            yield self.bad_value(use, f"{use.flag.name}.{item.path}", item.wanted, value, near)
+            yield self.bad_value(use, item.path, item.wanted, value, near)
             return
         outer = item.path.removesuffix(value).rstrip(".")
         where = f" of `{use.flag.name}{'.' if outer else ''}{outer}`"
@@ -283,7 +286,7 @@ class _Judge:
         said = {"what": "key", "name": value, "where": where, "history": history, "advice": ""}
         severity = None if self.refuses_keys(item.owner) else Severity.WARNING
         found = self.verdict(codes.UNKNOWN_NAME, use.place, near, **said)
-        yield found._replace(severity=severity)
+        yield found._replace(severity=severity, inside=item.path, of_key=True)
 
     def refuses_keys(self, owner: str) -> bool:
         """Whether this version refuses unknown keys of a mapping; others pass them over."""
@@ -316,7 +319,7 @@ class _Judge:
                     where="",
                     history=history_of(self.released, _has_name(item.value.of.value, value)),
                     advice="",
-                )._replace(severity=Severity.WARNING if is_open else self.at_start)
+                )._replace(severity=Severity.WARNING if is_open else self.at_start, inside=key)
 
     def contradiction(self, rule: Contradiction) -> Iterator[Verdict]:
         for knob, entry in rule.when.entries.items():

@@ -12,7 +12,10 @@ from servec.pipeline import PASSES
 @click.option("--after", "last", type=click.Choice(PASSES), default="layer", help="The pass.")
 @project_options
 def command(last: str, project: str, sets: tuple[str, ...], strict: bool, style: str) -> int:
-    """Print the compiler's state after a pass, as the passes see it."""
+    """Print the compiler's state after a pass, as the passes see it.
+
+    The state is text; --format is of the findings that come with it.
+    """
     from servec.ir.text import print_ir
     from servec.ir.verify import verify
 

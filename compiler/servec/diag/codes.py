@@ -398,7 +398,8 @@ NO_MODEL_PATH = Code(
     "give `model_path`: a hub id, or a path that the server sees",
 )
 TP_NOT_POSITIVE = Code(
-    "SV1002", ERROR, "tensor parallelism below 1", "tp is {tp}", "give 1, or the GPUs of a copy",
+    "SV1002", ERROR, "tensor parallelism below 1", "tp is {tp}",
+    "give the number of GPUs that one copy of the model is cut over: 1 or more",
 )
 RANK_OUT_OF_RANGE = Code(
     "SV1003", ERROR, "rank outside the replica",
@@ -504,8 +505,8 @@ CONNECTORS_DIFFER = Code(
 )
 NO_RDMA = Code(
     "SV1030", NOTE, "pods of several nodes without RDMA",
-    "{nodes} nodes, and nothing gives their pods RDMA: NCCL goes over TCP",
-    "give servec.yaml `kubernetes: {{rdma: {{resource: …}}}}` where the cluster has adapters",
+    "{nodes} nodes, and nothing gives their pods RDMA: NCCL goes over TCP on {interface}",
+    "give servec.yaml `kubernetes: {{interface: …, rdma: {{resource: …}}}}` as the cluster has it",
 )
 
 BY_NUMBER: dict[str, Code] = {

@@ -56,6 +56,20 @@ def spelt_out(name: str, known: Iterable[str]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
+def same_ending(name: str, known: Iterable[str]) -> str | None:
+    """The one known name that ends in all words of `name`, or else in which `name` ends:
+    `model_name` is `served_model_name`, `extra_args` is `args`."""
+    word = "_" + name.lower().replace("-", "_")
+    names = list(known)
+    for found in (
+        [candidate for candidate in names if f"_{candidate}".endswith(word)],
+        [candidate for candidate in names if word.endswith(f"_{candidate}")],
+    ):
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
 def listed(words: list[str]) -> str:
     """`size`, `size and precision`, `architecture, size and precision`."""
     *others, last = words

@@ -16,10 +16,9 @@ from servec.ir import decl
 from servec.ir.artifact import Trace
 from servec.ir.launch import Launch, NodeProcess, NodeVariable
 from servec.ir.setting import Origin
+from servec.ir.site import pod_interface
 from servec.ir.slots import Filled, Slot, Word
 
-INTERFACE = "eth0"
-"""What a pod's own network is called."""
 NODE_ADDRESS = "SERVEC_NODE_ADDRESS"
 SLOTS = {
     "rank": "$(LWS_WORKER_INDEX)",
@@ -88,7 +87,7 @@ def pod_environment(launch: Launch, site: decl.KubernetesSite | None, *, leads: 
 
 def _facts(site: decl.KubernetesSite | None) -> dict[str, str]:
     """What the site says of every pod's network."""
-    facts = {"interface": site.interface.value if site and site.interface else INTERFACE}
+    facts = {"interface": pod_interface(site)}
     rdma = site.rdma if site else None
     if rdma is not None:
         # Without names NCCL takes every adapter that the pod is given.

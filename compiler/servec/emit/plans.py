@@ -50,7 +50,7 @@ def _is_parameter(setting: Setting) -> bool:
 
 def _model(plan: Plan, out: _Lines) -> None:
     subject, topology = plan.subject, plan.topology
-    model, tp = subject.model, plan.setting("topology.tp")
+    model = subject.model
     assert model.checkpoint is not None
     deterministic = bool(model.deterministic and model.deterministic.value)
     out.add([f"  {_key(plan.name)}:"], Origin(model.name.span, ""))
@@ -61,7 +61,7 @@ def _model(plan: Plan, out: _Lines) -> None:
     out.add(["    assignments:"])
     out.add([f"    - role: {subject.role}"], part)
     out.add(["      devices:"])
-    out.add([f"        count: {topology.gpus}"], tp, rule="tp · pp · dp GPUs")
+    out.add([f"        count: {topology.gpus}"], _devices(plan))
     out.add(["        gpu_model: null", "        host: localhost", "      topology:"])
     for key in ("tp", "dp", "pp", "ep", "enable_dp_attention", "cp"):
         setting = plan.setting(f"topology.{key}")
@@ -81,6 +81,13 @@ def _model(plan: Plan, out: _Lines) -> None:
         out.add(["    serving_requirements:"])
     for need in sorted(plan.needs, key=lambda need: REQUIREMENTS.index(need.requirement)):
         out.add([f"      {need.requirement}: {_word(need.value)}"], Origin(need.span, ""))
+
+
+def _devices(plan: Plan) -> Origin:
+    """Where the number of GPUs comes from: what the spec gives, as far as the topology uses it."""
+    topology, gpus = plan.topology, plan.subject.model.gpus
+    rule = f"tp {topology.tp} · pp {topology.pp} · dp {topology.dp} GPUs"
+    return Origin(gpus.span if gpus else None, "", rule)
 
 
 class _Lines:

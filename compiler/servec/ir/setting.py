@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
-from servec.source.located import Plain, Span
+from servec.source.located import Node, Plain, Span
 
 
 class Rank(IntEnum):
@@ -75,6 +75,13 @@ class Definition(NamedTuple):
     origin: Origin
     renamed: str = ""
     """How it was written, where this version knows it under another name."""
+    node: Node | None = None
+    """The value in its source, where it is what stands there."""
+
+    @property
+    def place(self) -> Span | None:
+        """The value's own place, or else its name's."""
+        return self.node.span if self.node is not None else self.origin.span
 
 
 class Outcome(Enum):

@@ -30,11 +30,12 @@ class Bool(NamedTuple):
 
 
 class Int(NamedTuple):
-    """A whole number of at least `minimum` and at most `maximum`; with None of any size, which
-    something else judges."""
+    """A whole number of at least `minimum` and at most `maximum`. Where it is `judged`, a rule of
+    its own tells of one that is too small."""
 
-    minimum: int | None = 0
+    minimum: int = 0
     maximum: int | None = None
+    judged: bool = False
 
 
 class Number(NamedTuple):
@@ -249,8 +250,6 @@ def wanted(shape: Shape) -> str:
             return what
         case Bool():
             return "true or false"
-        case Int(None):
-            return "a whole number"
         case Int(minimum, None):
             return f"a whole number of at least {minimum}"
         case Int(minimum, maximum):

@@ -49,17 +49,23 @@ class Profile:
     name: At[str] | None = key(ANY, "the profile's name")
     engine: At[str] = key(ANY, "the engine's name, or an alias", required=True)
     gpu_class: At[str] | None = key(ANY, "the kind of GPU that it is for")
-    tp: At[int] = key(Int(None), "tensor parallelism, from 1", required=True)
-    pp: At[int] | None = key(OrNull(Int()), "pipeline parallelism; 1")
-    gpus_per_node: At[int] | None = key(OrNull(Int()), "GPUs of each node; tp on one node")
-    nodes: At[int] | None = key(OrNull(Int()), "nodes of a replica; 1")
+    tp: At[int] = key(
+        Int(1, judged=True), "tensor parallelism: the GPUs of one copy of the model", required=True
+    )
+    pp: At[int] | None = key(OrNull(Int()), "pipeline parallelism; 1 unless said")
+    gpus_per_node: At[int] | None = key(
+        OrNull(Int()), "GPUs of each node; on one node tp unless said"
+    )
+    nodes: At[int] | None = key(OrNull(Int()), "nodes of a replica; 1 unless said")
     args: tuple[At[str], ...] = key(ListOf(ANY), "further words for the engine, passed through")
     env: tuple[Item[At[str]], ...] = key(MapOf(ANY), "variables, which win over servec's")
     model_path: At[str] | None = key(ANY, "the model, as the server finds it")
     served_model_name: At[str] | None = key(ANY, "the name that clients ask for")
     adapters: tuple[ShardAdapter, ...] = key(ListOf(Record(ShardAdapter)), "LoRA adapters")
     kv_events: At[bool] | None = key(Bool(), "publish what the KV cache holds")
-    launch_mode: At[str] | None = key(OrNull(ANY), "the way over several nodes; by the version")
+    launch_mode: At[str] | None = key(
+        OrNull(ANY), "the way over several nodes; unless said the engine's own"
+    )
 
 
 @declaration
@@ -67,12 +73,12 @@ class ShardFacts:
     """One shard: its rank, its GPUs, its network."""
 
     span: Span
-    replica_id: At[str] | None = key(OrNull(ANY), "carried")
-    shard_id: At[str] | None = key(OrNull(ANY), "carried")
+    replica_id: At[str] | None = key(OrNull(ANY), "carried into the answer, not read")
+    shard_id: At[str] | None = key(OrNull(ANY), "carried into the answer, not read")
     rank: At[int] | None = key(
-        OrNull(Int(None)), "its place among the nodes, from 0; 0 unless said"
+        OrNull(Int(judged=True)), "its place among the nodes, from 0; 0 unless said"
     )
-    nnodes: At[int] | None = key(OrNull(Int()), "nodes of the replica; the profile's")
+    nnodes: At[int] | None = key(OrNull(Int()), "nodes of the replica; as the profile says")
     leader_addr: At[str] | None = key(OrNull(ANY), "address of rank 0")
     leader_port: At[int] | None = key(OrNull(PORT), "port that rank 0 meets the others on")
     gpu_indices: tuple[At[int], ...] | None = key(
@@ -89,9 +95,11 @@ class ShardFacts:
     api_key: At[str] | None = key(OrNull(ANY), "the key that clients must have")
     kv_events_port: At[int] | None = key(OrNull(PORT), "loopback port of who hears of the cache")
     threads: At[int] | None = key(OrNull(Int()), "CPU threads; the engine's own number")
-    pool: At[str] | None = key(OrNull(ANY), "carried")
-    fabric: At[str] | None = key(OrNull(ANY), "carried; `nvl:` is NVLink over several nodes")
-    profile_fingerprint: At[str] | None = key(OrNull(ANY), "carried")
+    pool: At[str] | None = key(OrNull(ANY), "carried into the answer, not read")
+    fabric: At[str] | None = key(
+        OrNull(ANY), "carried into the answer; `nvl:` is NVLink over several nodes"
+    )
+    profile_fingerprint: At[str] | None = key(OrNull(ANY), "carried into the answer, not read")
 
 
 @declaration

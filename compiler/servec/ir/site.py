@@ -12,12 +12,19 @@ GPU_RESOURCES = {
     "intel": "gpu.intel.com/xe",
     "huawei": "huawei.com/Ascend910",
 }
+POD_INTERFACE = "eth0"
+"""What a pod's own network is called."""
 
 
 def targets_of(model: decl.Model, project: decl.Project) -> set[str]:
     """What is written for a model: its own targets, else the project's, else all."""
     named = model.targets or project.targets
     return {target.value for target in named} or set(decl.TARGETS.words)
+
+
+def pod_interface(site: decl.KubernetesSite | None) -> str:
+    """The network interface by which the pods of a replica meet."""
+    return site.interface.value if site and site.interface else POD_INTERFACE
 
 
 def gpu_resource(

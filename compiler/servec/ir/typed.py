@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from servec.diag import codes
 from servec.diag.findings import Findings
-from servec.diag.suggest import nearest
+from servec.diag.suggest import nearest, same_ending
 from servec.ir.shape import (
     Anything,
     Bool,
@@ -97,8 +97,8 @@ class _Reader:
     def whole(self, shape: Int, node: Node, path: Path) -> Any:
         if not isinstance(node, At) or type(node.value) is not int:
             return self.wrong(shape, node, path)
-        minimum, maximum = shape
-        too_small = minimum is not None and node.value < minimum
+        minimum, maximum, judged = shape
+        too_small = node.value < minimum and not judged
         if too_small or (maximum is not None and node.value > maximum):
             return self.bad(node, path, wanted(shape))
         return node
@@ -247,7 +247,9 @@ class _Reader:
             self.findings.add(codes.PROFILES, key.span)
             return None
         known = [name for name, item in keys_of(of).items() if not item.rest]
-        near = nearest(key.value, known)
+        # Where a parameter of the engine may be meant, the end of its name says nothing.
+        ending = None if "overrides" in known else same_ending(key.value, known)
+        near = ending or nearest(key.value, known)
         listed = "known keys: " + ", ".join(known)
         homes = homes_of(key.value, self.root)
         if key.value.replace("-", "_") == "api_key" and "overrides" in known:

@@ -12,13 +12,13 @@ from servec.catalog.calls import Called
 from servec.catalog.catalog import Catalog
 from servec.catalog.engines import EngineAt
 from servec.catalog.released import Released
-from servec.catalog.verdicts import judge, unknown_variable
+from servec.catalog.verdicts import Verdict, judge, unknown_variable
 from servec.diag import codes
 from servec.diag.findings import Finding, Findings, Severity
 from servec.ir.launch import Words
 from servec.ir.plan import Plan
 from servec.ir.setting import PARAMETER_GROUPS, Setting
-from servec.source.located import Plain, Span
+from servec.source.located import Plain, Span, place_inside
 from servec.strategy.command import command
 from servec.strategy.words import word_of
 
@@ -63,13 +63,15 @@ def flags(plan: Plan, catalog: Catalog, findings: Findings) -> None:
         beside=dict(_beside(plan, engine)),
     ):
         owner = owners[verdict.place] if owners else None
-        found = verdict.at(_place(owner, plan))
+        name = _place(owner, plan)
+        found = verdict.at(_inside(owner, verdict) or name)
         rule = owner.origin.rule if owner else ""
-        if found.span and (found.span.file, found.span.line) in unreadable:
+        if (name.file, name.line) in unreadable:
             continue
         if verdict.code is codes.STRAY_WORD and owner is not None and owner.setting is not None:
             found = _no_value(owner, owner.setting, found)
-        if found.span not in told and rule not in spoken:  # said once is enough
+        value = owner.setting.winner.place if owner and owner.setting else name
+        if not {name, value, found.span} & told and rule not in spoken:  # said once is enough
             findings.put(found)
     _renamed(plan, findings)
 
@@ -81,7 +83,9 @@ def _no_value(owner: Words, setting: Setting, stray: Finding) -> Finding:
     else:
         problem, advice = "it takes one value", "write one"
     arguments = {"knob": setting.winner.name, "problem": problem, "advice": advice}
-    return Finding(codes.UNREPRESENTABLE, stray.severity, stray.span, tuple(arguments.items()))
+    return Finding(
+        codes.UNREPRESENTABLE, stray.severity, setting.winner.place, tuple(arguments.items())
+    )
 
 
 def _beside(plan: Plan, engine: EngineAt) -> Iterator[tuple[str, Plain]]:
@@ -104,6 +108,14 @@ def _leaves(name: str, value: Plain) -> Iterator[tuple[str, Plain]]:
 def _place(owner: Words | None, plan: Plan) -> Span:
     span = owner.origin.span if owner else None
     return span or plan.subject.model.name.span
+
+
+def _inside(owner: Words | None, verdict: Verdict) -> Span | None:
+    """The place of a value, or of what is wrong inside it, where a source has it."""
+    node = owner.setting.winner.node if owner and owner.setting else None
+    if node is None or verdict.inside is None:
+        return None
+    return place_inside(node, verdict.inside, of_key=verdict.of_key)
 
 
 def _age(plan: Plan, released: Released, findings: Findings) -> None:

@@ -92,10 +92,11 @@ def _judge(setting: Setting, engine: EngineAt, taken: dict[str, str], findings: 
         findings.add(codes.SET_TWICE, span, knob=name, other=other, flag=flag)
     else:
         for problem, advice in _unrepresentable(setting, engine):
-            findings.add(codes.UNREPRESENTABLE, span, knob=name, problem=problem, advice=advice)
+            place = winner.place
+            findings.add(codes.UNREPRESENTABLE, place, knob=name, problem=problem, advice=advice)
             return
         if text := next(filter(None, map(unexpanded, _texts(setting.value))), ""):
-            findings.add(codes.NOT_EXPANDED, span, text=text)
+            findings.add(codes.NOT_EXPANDED, winner.place, text=text)
 
 
 def _parameter_name(name: str) -> str | None:

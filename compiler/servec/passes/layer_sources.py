@@ -51,7 +51,7 @@ def _replaced_options(found: list[Definition], engine: EngineAt) -> Iterator[Def
             continue
         options = dict.fromkeys(item.knob for item in found if _is_option(item, whole, engine))
         for knob in options:
-            yield whole._replace(knob=knob, written=None, value=None)
+            yield whole._replace(knob=knob, written=None, value=None, node=None)
 
 
 def _is_option(item: Definition, whole: Definition, engine: EngineAt) -> bool:
@@ -187,7 +187,7 @@ def _parameter(
             said = f"`{name}: {word_of(written)}`"
             yield Definition(new, new, meant, meant, rank, origin, said)
         if not become:
-            yield Definition(knob, name, written, value, rank, origin)
+            yield Definition(knob, name, written, value, rank, origin, node=node)
 
 
 def _topology(subject: Subject) -> Iterator[Definition]:

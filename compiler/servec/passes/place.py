@@ -17,7 +17,7 @@ from servec.ir import decl
 from servec.ir.placement import Group, Host, Placed, Placement
 from servec.ir.plan import Plan
 from servec.ir.serve_start import Way
-from servec.ir.site import targets_of
+from servec.ir.site import pod_interface, targets_of
 from servec.passes.place_roles import roles
 from servec.source.located import Span
 from servec.strategy import nodes
@@ -82,7 +82,8 @@ class _Placer:
         cluster, model = self.project.kubernetes, plan.subject.model
         has_pods = "kubernetes" in targets_of(model, self.project)
         if count > 1 and has_pods and (cluster is None or cluster.rdma is None):
-            self.findings.add(codes.NO_RDMA, (model.nodes or model.name).span, nodes=count)
+            place, interface = model.nodes or model.name, pod_interface(cluster)
+            self.findings.add(codes.NO_RDMA, place.span, nodes=count, interface=interface)
 
     def way(self, plan: Plan) -> Way | None:
         """How the engine spans nodes, with a finding where it does not."""

@@ -85,6 +85,25 @@ def plain(node: Node) -> Plain:
             return value
 
 
+def place_inside(node: Node, path: str, *, of_key: bool = False) -> Span:
+    """Where `a.b[0]` stands inside a value, or its key; the last of it that is there, where not all
+    of it is."""
+    if not path:
+        return node.span
+    if isinstance(node, Map):
+        for key, entry in node.entries.items():
+            if path == key and of_key:
+                return entry.key.span
+            if path.startswith(key) and (rest := path[len(key) :])[:1] in ("", ".", "["):
+                return place_inside(entry.value, rest.removeprefix("."), of_key=of_key)
+    if isinstance(node, List):
+        number, _, rest = path.removeprefix("[").partition("]")
+        if number.isdigit() and int(number) < len(node.items):
+            item = node.items[int(number)]
+            return place_inside(item, rest.removeprefix("."), of_key=of_key)
+    return node.span
+
+
 def kind_of(node: Node) -> str:
     """What a reader of YAML would call this value, for messages."""
     match node:
