@@ -173,6 +173,11 @@ NGRAM = '{"method":"ngram","num_speculative_tokens":1,"prompt_lookup_max":2}'
         ("0.11.0", "--quantization mxfp4 --dtype half", "computes in bfloat16"),
         ("0.12.0", "--master-port 8000 --port 8000", "where nodes meet"),
         ("0.12.0", "--master-port 8001 --port 8000", ""),
+        ("0.29.0", "--gpu-memory-utilization 1.5", "a share of the GPU's memory"),
+        ("0.29.0", "--gpu-memory-utilization 1", ""),
+        ("0.29.0", "--max-num-seqs 0", "is below 1"),
+        ("0.29.0", "--max-model-len -5", "is negative"),
+        ("0.29.0", "--max-model-len -1", ""),
     ],
 )
 def test_what_a_server_refuses_when_it_starts_is_told(version: str, words: str, says: str) -> None:

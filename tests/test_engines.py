@@ -156,7 +156,7 @@ def test_folder_alone_makes_an_engine() -> None:
     assert container["readinessProbe"]["httpGet"]["path"] == "/live"
     assert container["readinessProbe"]["timeoutSeconds"] == 7
     assert [*container["command"], *container["args"]] == list(result.launches[0].argv)
-    assert "acme can change what it serves while it runs" in one_line(
+    assert "acme loads other weights and adapters at run time" in one_line(
         result.artifacts["m/systemd/m.service"].decode()
     )
     assert "backend: acme" in result.artifacts["infer_plans.yaml"].decode()

@@ -10,11 +10,10 @@ import pytest
 import servec
 from servec.api import read_manifest, shipped_catalog
 
-from tests.field import argv_verdicts, bug_reports, engine_capabilities, real_configs
+from tests.field import argv_verdicts, bug_reports, engine_capabilities, real_configs, shard_launch
 from tests.field.engine_capabilities import CHECKS, _compiled, _places
 from tests.field.manifest_changes import CONTRACT, changed
 from tests.field.published import Reader
-from tests.field.published_mistakes import WRONG
 from tests.field.rows import judge
 
 DRAFT = [
@@ -58,7 +57,9 @@ FALSE: list[tuple[str, dict[str, Any]]] = [
     ("resolve_capabilities", ACME | {"skipped": []}),
     ("resolve_capabilities", ACME | {"skipped": [["lora", "it needs paths"]]}),
     ("resolve_capabilities", ACME | {"skipped": [["lora", ["rank", "paths"]]]}),
-    ("lora_companion_defaults", {"engine": "sglang", "user": {}, "filled": {}}),
+    ("lora_companion_defaults", {"engine": "sglang", "user": {}, "filled": {
+        "lora_max_rank": "64",
+    }}),
     ("lora_companion_defaults", {"engine": "sglang", "user": LORA, "filled": LORA | {
         "lora_max_rank": "64",
     }}),
@@ -202,16 +203,17 @@ HEAD = [
     *("--nnodes", "2", "--node-rank", "0", "--master-addr", "$HEAD_IP"),
 ]
 WORKER = [*(word if word != "0" else "1" for word in HEAD), "--headless"]
+LEADER = {"role": "head", "argv": HEAD}
 TWO_NODES = {key: item for key, item in ONE_NODE.items() if key != "argv"} | {
     "n_gpus": 16,
-    "roles": [{"role": "head", "argv": HEAD}, {"role": "worker", "argv": WORKER}],
+    "roles": [LEADER, {"role": "worker", "argv": WORKER}],
 }
 OLD = ONE_NODE | {"engine_version": "0.12.0"}
+BEYOND = ONE_NODE | {"engine_version": "99.0.0"}
 NEW_PARSER = ["--reasoning-parser", "muse_glimmer"]
 
 
-def _published(row: dict[str, Any], monkeypatch: pytest.MonkeyPatch, wrong: str) -> list[str]:
-    monkeypatch.setitem(WRONG, "one", frozenset(wrong.split()))
+def _published(row: dict[str, Any]) -> list[str]:
     return judge(real_configs, [row]).failed.get("one", [])
 
 
@@ -219,40 +221,33 @@ def _more(row: dict[str, Any], *words: str) -> dict[str, Any]:
     return row | {"argv": [*row["argv"], *words]}
 
 
-NODES = "nnodes node_rank master_addr headless"
-LONE_WORKER = {"role": "worker", "argv": WORKER[:-1]}
-
-
-@pytest.mark.parametrize(("row", "wrong"), [
-    (ONE_NODE, ""),
-    (TWO_NODES, ""),
+@pytest.mark.parametrize("row", [
+    ONE_NODE,
+    TWO_NODES,
+    BEYOND,
     # Mistakes of what was published, each of which a finding names.
-    (_more(OLD, *NEW_PARSER), "muse_glimmer"),
-    (TWO_NODES | {"engine_version": "0.11.0"}, NODES),
-    (ONE_NODE | {"env": {"VLLM_SERVER_DEV_MODE": "1"}}, "VLLM_SERVER_DEV_MODE"),
+    _more(OLD, *NEW_PARSER),
+    TWO_NODES | {"engine_version": "0.11.0"},
+    ONE_NODE | {"env": {"VLLM_SERVER_DEV_MODE": "1"}},
 ])  # fmt: skip
-def test_a_published_row_holds(
-    row: dict[str, Any], wrong: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert _published(row, monkeypatch, wrong) == []
+def test_a_published_row_holds(row: dict[str, Any]) -> None:
+    assert _published(row) == []
 
 
-@pytest.mark.parametrize(("row", "wrong"), [
-    (_more(ONE_NODE, "--zzz-not-a-flag", "1"), ""),
-    (_more(ONE_NODE, "--dtype", "nonsense"), ""),
-    (_more(ONE_NODE, "--nnodes", "8", "--node-rank", "7"), ""),
-    (_more(OLD, *NEW_PARSER), ""),
-    (_more(OLD, *NEW_PARSER, "--zzz-not-a-flag", "1"), "muse_glimmer"),
-    (_more(OLD, "--reasoning-parser", "nonsense"), "muse_glimmer"),
-    (ONE_NODE, "muse_glimmer"),
-    (ONE_NODE | {"env": {"VLLM_HOST_IP": "10.0.0.1"}}, ""),
-    (TWO_NODES | {"roles": [{"role": "head", "argv": HEAD}, LONE_WORKER]}, ""),
-    (TWO_NODES | {"roles": [{"role": "head", "argv": [*HEAD, "--headless"]}]}, ""),
+@pytest.mark.parametrize("row", [
+    _more(ONE_NODE, "--zzz-not-a-flag", "1"),
+    _more(ONE_NODE, "--dtype", "nonsense"),
+    _more(ONE_NODE, "--nnodes", "8", "--node-rank", "7"),
+    _more(ONE_NODE | {"engine_version": "nightly"}, "--zzz-not-a-flag", "1"),
+    _more(BEYOND, "--zzz-not-a-flag", "1"),
+    _more(OLD, *NEW_PARSER, "--zzz-not-a-flag", "1"),
+    _more(OLD, "--reasoning-parser", "nonsense"),
+    ONE_NODE | {"env": {"VLLM_HOST_IP": "10.0.0.1"}},
+    TWO_NODES | {"roles": [LEADER, {"role": "worker", "argv": WORKER[:-1]}]},
+    TWO_NODES | {"roles": [{"role": "head", "argv": [*HEAD, "--headless"]}]},
 ])  # fmt: skip
-def test_a_changed_published_row_fails(
-    row: dict[str, Any], wrong: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    problems = _published(row, monkeypatch, wrong)
+def test_a_changed_published_row_fails(row: dict[str, Any]) -> None:
+    problems = _published(row)
     assert problems
     assert not any("Error: " in problem for problem in problems), problems
 
@@ -260,9 +255,127 @@ def test_a_changed_published_row_fails(
 def test_a_command_line_that_servec_changes_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """The words of the row are not read by what writes servec's."""
     monkeypatch.setattr(Reader, "_put", lambda *_: None)
-    assert 'server: rank 0: argv lacks ["--max-model-len", "8192"]' in _published(
-        ONE_NODE, monkeypatch, ""
-    )
+    assert 'server: rank 0: argv lacks ["--max-model-len", "8192"]' in _published(ONE_NODE)
+
+
+SHORT: dict[str, Any] = {
+    "id": "one",
+    "engine": "sglang",
+    "version": "0.5.23",
+    "argv": ["python3", "-m", "sglang.launch_server", "--model-path", "org/model", "--tp", "2"],
+    "accepted": True,
+    "message": "",
+    "abbreviated": ["--tp"],
+    "deprecated": [],
+}
+UNKNOWN = SHORT | {
+    "argv": [*SHORT["argv"], "--mamba-scheduler-strategy", "no_buffer"],
+    "accepted": False,
+    "message": "unrecognized arguments: --mamba-scheduler-strategy no_buffer",
+}
+CHOICE = SHORT | {
+    "argv": [*SHORT["argv"], "--reasoning-parser", "nano_v3"],
+    "accepted": False,
+    "message": "argument --reasoning-parser: invalid choice: 'nano_v3' (choose from 'qwen3')",
+}
+OUTDATED = SHORT | {
+    "argv": [*SHORT["argv"], "--enable-dp-attention"],
+    "deprecated": ["--enable-dp-attention"],
+}
+
+
+def _verdict(row: dict[str, Any]) -> list[str]:
+    return judge(argv_verdicts, [row]).failed.get("one", [])
+
+
+@pytest.mark.parametrize("row", [SHORT, UNKNOWN, CHOICE, OUTDATED])
+def test_a_verdict_of_a_parser_holds(row: dict[str, Any]) -> None:
+    assert _verdict(row) == []
+
+
+@pytest.mark.parametrize("row", [
+    SHORT | {"accepted": False, "message": UNKNOWN["message"]},
+    SHORT | {"abbreviated": []},
+    SHORT | {"abbreviated": ["--dp"]},
+    SHORT | {"abbreviated": ["--tp", "--dp"]},
+    SHORT | {"deprecated": ["--model-path"]},
+    OUTDATED | {"deprecated": ["--enable-dp-attention", "--tp"]},
+    UNKNOWN | {"accepted": True, "message": ""},
+    UNKNOWN | {"message": "unrecognized arguments: --other-strategy"},
+    CHOICE | {"message": CHOICE["message"].replace("nano_v3", "nano_v4")},
+    CHOICE | {"message": "argument --other: is wrong (choose from --reasoning-parser)"},
+])  # fmt: skip
+def test_a_changed_verdict_of_a_parser_fails(row: dict[str, Any]) -> None:
+    problems = _verdict(row)
+    assert problems
+    assert not any("Error: " in problem for problem in problems), problems
+
+
+PROFILE: dict[str, Any] = {
+    "name": "p", "engine": "vllm", "model_path": "/models/m", "tp": 2, "pp": 1, "nodes": 1,
+    "args": [], "env": {},
+}  # fmt: skip
+HEAD_OF_FILE = {"aliases": {}, "defaults": {}}
+
+
+def _shard(group: str, given: dict[str, Any], expect: dict[str, Any]) -> list[str]:
+    row = {"id": "one", "group": group, "head": HEAD_OF_FILE, "input": given, "expect": expect}
+    return judge(shard_launch, [row]).failed.get("one", [])
+
+
+ONE_HOST: dict[str, Any] = {"target": "all", "profile": PROFILE}
+WITH_KEY = ONE_HOST | {"shard": {"api_key": "sk-test"}}
+WORKER_POD = {
+    "profile": PROFILE | {"tp": 8, "nodes": 2, "pp": 2},
+    "shard": {"rank": 1},
+    "k8s": {"rdma_resource": "rdma/ib"},
+}
+WORDS = {"argv": ["/bin/x", "--tokenizer-revision", ""], "env": {"X": "$(Y) %i"}}
+SHARDS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
+    ("validation", {"profile": PROFILE | {"engine": "tgi"}},
+     {"error": {"kind": "unknown_engine", "contains": ["tgi", "trtllm"]}},
+     {"error": {"kind": "unknown_engine", "contains": ["did you mean"]}}),
+    ("artifact", ONE_HOST, {"pod": {"gpu_limit": 2}}, {"pod": {"gpu_limit": 4}}),
+    ("artifact", ONE_HOST, {"pod": {"startup_probe": {"path": "/health", "min_total_seconds": 9}}},
+     {"pod": {"startup_probe": {"path": "/health", "min_total_seconds": 99999}}}),
+    ("artifact", ONE_HOST, {"pod": {"probe_timeout_seconds_min": 5}},
+     {"pod": {"probe_timeout_seconds_min": 60}}),
+    ("artifact", ONE_HOST, {"pod": {"enableServiceLinks": False}}, {"pod": {"hostNetwork": True}}),
+    ("artifact", WORKER_POD, {"pod": {"http_probes": False}}, {"pod": {"http_probes": True}}),
+    ("artifact", WORKER_POD, {"pod": {"capabilities_add": ["IPC_LOCK"]}},
+     {"pod": {"capabilities_add": ["SYS_ADMIN"]}}),
+    ("artifact", ONE_HOST, {"service_name_not": "vllm"}, {"service_name_not": "p"}),
+    ("artifact", ONE_HOST, {"pid1_is_server": True}, {"pid1_is_server": False}),
+    ("artifact", WITH_KEY, {"env_from_secret": "VLLM_API_KEY"}, {"env_from_secret": "OTHER_KEY"}),
+    ("artifact", WITH_KEY, {"secret_not_in_text": "sk-test"}, {"secret_not_in_text": "/models/m"}),
+    ("artifact", ONE_HOST, {"unit": {"KillMode": {"any_of": ["mixed", "<unset>"]}}},
+     {"unit": {"KillMode_not": ["mixed"]}}),
+    ("artifact", ONE_HOST, {"unit": {"ExecStart_absolute": True}},
+     {"unit": {"LimitMEMLOCK": "infinity"}}),
+    ("artifact", ONE_HOST, {"unit": {"any_of": ["EnvironmentFile"]}},
+     {"unit": {"any_of": ["SetCredential"]}}),
+    ("artifact", ONE_HOST, {"unit": {"TimeoutStartSec": {"any_of": ["<not needed: Type=exec>"]}}},
+     {"unit": {"TimeoutStartSec": {"any_of": ["infinity"]}}}),
+    ("artifact", ONE_HOST, {"argv_text_contains": ["/models/m"]}, {"argv_text_contains": ["/m"]}),
+    ("artifact", {"profile": PROFILE | {"env": {"VLLM_NONE": "1"}}}, {"diagnostic": "VLLM_NONE"},
+     {"diagnostic": "VLLM_OTHER"}),
+    ("quoting", WORDS, {"argv_received": WORDS["argv"]},
+     {"argv_received": ["/bin/x", "--tokenizer-revision", "main"]}),
+    ("quoting", WORDS, {"env_received": WORDS["env"]}, {"env_received": {"X": "$(Y) i"}}),
+    ("quoting", WORDS | {"env": {"A B": "1"}}, {"error": {"kind": "invalid_env_name"}},
+     {"error": {"kind": "unrepresentable"}}),
+    ("quoting", WORDS, {"argv_received": WORDS["argv"]}, {"argv_arrives": WORDS["argv"]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("group", "given", "true", "false"), SHARDS)
+def test_a_shard_row_holds_and_a_changed_one_fails(
+    group: str, given: dict[str, Any], true: dict[str, Any], false: dict[str, Any]
+) -> None:
+    assert _shard(group, given, true) == []
+    problems = _shard(group, given, false)
+    assert problems
+    assert not any("Error: " in problem for problem in problems), problems
 
 
 REPORTS: list[tuple[dict[str, Any], dict[str, Any]]] = [
@@ -341,27 +454,3 @@ def test_a_report_with_another_configuration_fails(
     assert judge(bug_reports, [whole]).failed == {}
     assert judge(bug_reports, [whole | {"config": harmless}]).failed
     assert judge(bug_reports, [whole | {"config": {}}]).failed
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"accepted": False},
-        {"abbreviated": ["--max-model-len"]},
-        {"abbreviated": ["--cuda-graph-max-bs", "--tp-size"]},
-        {"argv": ["vllm", "serve", "m", "--max-model-leng", "1"]},
-    ],
-)
-def test_a_changed_verdict_fails(changed: dict[str, Any]) -> None:
-    row: dict[str, Any] = {
-        "id": "one",
-        "engine": "vllm",
-        "version": "0.29.0",
-        "argv": ["vllm", "serve", "m", "--max-model-le", "1"],
-        "accepted": True,
-        "message": "",
-        "abbreviated": ["--max-model-le"],
-        "deprecated": [],
-    }
-    assert judge(argv_verdicts, [row]).failed == {}
-    assert judge(argv_verdicts, [row | changed]).failed

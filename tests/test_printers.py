@@ -18,6 +18,7 @@ from servec.emit.shell import quoted
 from servec.emit.systemd import assignment, command
 from servec.emit.yaml import print_yaml
 
+from tests.kubernetes_reader import expand_as_kubernetes
 from tests.systemd_reader import read_assignment, read_command
 from tests.test_golden import readers
 
@@ -130,26 +131,6 @@ def test_every_nasty_word_reads_back_everywhere() -> None:
         text, _ = print_yaml([], {"k": [word, {word: word}]})
         for read in readers():
             assert read(text) == {"k": [word, {word: word}]}, word
-
-
-def expand_as_kubernetes(text: str, variables: dict[str, str]) -> str:
-    """Expansion of `command`, `args` and `env`: kubernetes/third_party/forked/golang/expansion,
-    written from its documentation: `$(NAME)` is replaced, `$$` is one `$` and ends a reference."""
-    out, index = "", 0
-    while index < len(text):
-        if text[index] != "$" or index + 1 == len(text):
-            out, index = out + text[index], index + 1
-            continue
-        following = text[index + 1]
-        if following == "$":
-            out, index = out + "$", index + 2
-        elif following == "(" and ")" in text[index + 2 :]:
-            end = text.index(")", index + 2)
-            name = text[index + 2 : end]
-            out, index = out + variables.get(name, f"$({name})"), end + 1
-        else:
-            out, index = out + "$" + following, index + 2
-    return out
 
 
 @MANY

@@ -162,7 +162,7 @@ def test_engine_without_a_catalogue_names_what_it_does_not_take(tmp_path: Path) 
     before = start(wrapper)
     found = start(wrapper, VLLM_OMNI_SEED="1", VLLM_PORT="tcp://10.0.0.1:80", VLLM_SERVICE_HOST="x")
     assert found.argv == before.argv
-    assert "left to vllm-omni: VLLM_OMNI_SEED" in found.stderr
+    assert "left as they are: VLLM_OMNI_SEED" in found.stderr
     assert not {"VLLM_PORT", "VLLM_SERVICE_HOST"} & set(found.env)
 
 

@@ -15,8 +15,7 @@ if [[ $* == --list-devices ]]; then
   printf '%s\n' "$DEVICES"
   exit
 fi
-printf '%s\0' "$@"
-printf '\0'
+printf '%s\0' "$#" "$@"
 env -0
 """
 
@@ -56,7 +55,7 @@ def start(wrapper: Path, *words: str, **variables: str) -> Started:
         check=False,
     )
     out = done.stdout.decode()
-    argv, _, env = out.partition("\0\0")
-    told = dict(item.split("=", 1) for item in env.split("\0") if "=" in item)
-    words_told = argv.split("\0") if env else []
-    return Started(done.returncode, words_told, told, out, done.stderr.decode())
+    number, *told = out.split("\0")
+    count = int(number) if told else 0
+    env = dict(item.split("=", 1) for item in told[count:] if "=" in item)
+    return Started(done.returncode, told[:count], env, out, done.stderr.decode())

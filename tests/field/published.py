@@ -180,6 +180,17 @@ class Reader:
                 return reading.uses[0]
         return None
 
+    def is_of_some_release(self, chunk: list[str]) -> bool:
+        """Whether any release that was read has a flag."""
+        released = self.engine.released
+        if released is None or not chunk[0].startswith("-"):
+            return True
+        readings = (
+            read_words(chunk, released.of(release), self.syntax)
+            for release in reversed(released.releases)
+        )
+        return any(reading.uses and not reading.faults for reading in readings)
+
     def _parameters(self, row: Row) -> Iterator[Server]:
         params, env = row["params"], row.get("env") or {}
         shared = {key: item for key, item in env.items() if not isinstance(item, dict)}

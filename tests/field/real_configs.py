@@ -2,24 +2,26 @@
 
 A row becomes a spec, a model for each server, which is compiled at the version that the row pins;
 its command lines, of every rank that the row shows, and its environment are compared with what was
-published. A row that its version refuses has a mistake, which is what servec is for: it is listed
-in published_mistakes.py with what is wrong in it. A refusal of any other row is a failure.
+published. A row with a mistake of `MISTAKES` passes only where the findings name it and
+nothing else, the row without it holds, and the whole row holds at the newest version. Any other
+refusal is a failure.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any
 
 import servec
+import yaml
+from packaging.version import Version
 from servec.api import shipped_catalog
 
 from tests.field.argv import counted
 from tests.field.project import compile_models, differ, errors, same_mapping
 from tests.field.published import Reader, Server, chunks, value_of, version_of
-from tests.field.published_mistakes import WRONG
 from tests.field.rows import Row
 
 UNEVEN = "rightly refused: tp counts all GPUs of attention data parallelism, and dp 8 exceeds tp 4"
@@ -34,8 +36,39 @@ EXEMPT = {
     "sgl-cookbook-2f457efded": UNEVEN,
     "sgl-cookbook-ea033fe8e6": UNEVEN,
 }
-REFUSED = frozenset({"VLLM_SERVER_DEV_MODE"})
-"""Variables that no version gets, since they open the server: a row with one is a mistake too."""
+MISTAKES: dict[str, dict[str, str | None]] = {
+    "vllm": {
+        "headless": "0.9.0",
+        "mm_encoder_tp_mode": "0.10.2",
+        "nnodes": "0.11.1",
+        "node_rank": "0.11.1",
+        "master_addr": "0.11.1",
+        "reasoning_parser ling3": "0.28.0",
+        "reasoning_parser muse_glimmer": "0.28.0",
+        "reasoning_parser qwen3": "0.9.0",
+        "speculative_config draft_sample_method": "0.21.0",
+        "tool_call_parser glm47": "0.14.0",
+        "tool_call_parser ling3": "0.28.0",
+        "tool_call_parser muse_glimmer": "0.28.0",
+        "tool_call_parser openai": "0.10.1",
+        "VLLM_SERVER_DEV_MODE": None,
+    },
+    "sglang": {
+        "reasoning_parser gemma4": "0.5.11",
+        "reasoning_parser nano_v3": "0.5.7",
+        "reasoning_parser nemotron_3": "0.5.10.post1",
+        "tool_call_parser gemma4": "0.5.11",
+        "tool_call_parser mimo": "0.5.7",
+    },
+}
+"""What publications say to releases that do not have it: a parameter, or a value or key of one, and
+the first release that has it. None is what no release gets, since it opens the server."""
+TOGETHER = (
+    {"nnodes", "node_rank", "master_addr", "headless"},
+    {"enable_auto_tool_choice", "tool_call_parser"},
+)
+"""Parameters that mean nothing without each other."""
+UNKNOWN = ("SV0615", "SV0618")
 HARDWARE = {
     "h100": "H100-80G",
     "h200": "H200-141G",
@@ -62,21 +95,24 @@ def exempt(row: Row) -> str:
 
 
 def check(row: Row) -> list[str]:
-    """What differs at the pinned version. A row with a mistake holds where every refusal names what
-    is wrong, the row without it is the same, and the whole row is where no version is pinned."""
-    version, wrong = version_of(row), WRONG.get(row["id"], frozenset[str]())
+    version = version_of(row)
+    rest, wrong = _without_mistakes(row, version)
     problems, refusals = _check(row, version)
     if not wrong:
-        return [*problems, *(f"refused: {text}" for text in refusals)]
-    silent = [text for text in refusals if not _quoted(text) & wrong]
-    rest = [text for found in _check(_without(row, wrong), version) for text in found]
-    whole = [text for found in _check(_without(row, REFUSED), None) for text in found]
+        return problems + [f"refused: {text}" for text in refusals]
+    named = {text: _quoted(text) & {key.split()[-1] for key in wrong} for text in refusals}
+    silent = wrong.keys() - {key for key in wrong for of in named.values() if key.split()[-1] in of}
     return [
-        *([] if refusals else ["is not refused"]),
-        *(f"names nothing that is wrong: {text}" for text in silent),
-        *(f"without {', '.join(sorted(wrong))}: {text}" for text in rest),
-        *(f"of any version: {text}" for text in whole),
+        *(f"no finding names `{key}`" for key in sorted(silent)),
+        *(f"refused: {text}" for text, names in named.items() if not names),
+        *_all(f"without {', '.join(wrong)}", rest, version),
+        *_all("of the newest version", _without_mistakes(row, None)[0], None),
     ]
+
+
+def _all(what: str, row: Row, version: str | None) -> list[str]:
+    problems, refusals = _check(row, version)
+    return [f"{what}: {text}" for text in problems + refusals]
 
 
 def findings(row: Row) -> list[str]:
@@ -90,7 +126,7 @@ def _check(row: Row, version: str | None) -> tuple[list[str], list[str]]:
     servers = {f"server-{at}": item for at, item in enumerate(reader.servers(row))}
     models = {name: _model(row, server, version, reader) for name, server in servers.items()}
     result = compile_models(models)
-    refusals = errors(result) + _refused_words(row, version)
+    refusals = errors(result) + _unknown(result) + _refused_words(row, version)
     if refusals:
         return [], refusals
     launches = {launch.plan.name: launch for launch in result.launches}
@@ -102,6 +138,15 @@ def _check(row: Row, version: str | None) -> tuple[list[str], list[str]]:
     return problems, []
 
 
+def _unknown(result: servec.Result) -> list[str]:
+    """What a release beyond those that were read may have gets a warning; no row has one."""
+    return [
+        f"{item.code.number} {item.message}"
+        for item in result.findings
+        if item.code.number in UNKNOWN and item.severity.word == "warning"
+    ]
+
+
 def _refused_words(row: Row, version: str | None) -> list[str]:
     """What servec says of the command lines as they were published."""
     lines = [row["argv"]] if "argv" in row else [item["argv"] for item in row.get("roles") or ()]
@@ -111,6 +156,15 @@ def _refused_words(row: Row, version: str | None) -> list[str]:
         for item in servec.check_argv(row["engine"], argv, version=version)
         if item.severity.word == "error"
     ]
+    if version is None:
+        reader = Reader(row["engine"], None)
+        servers = reader.servers(row) if lines else ()
+        found += [
+            f"no release has `{chunk[0]}`"
+            for server in servers
+            for chunk in chunks(server.words)
+            if not reader.is_of_some_release(chunk)
+        ]
     return list(dict.fromkeys(found))
 
 
@@ -196,30 +250,61 @@ def _name(word: str) -> str:
     return word.partition("=")[0].lstrip("-").replace("-", "_").rstrip(":,")
 
 
-def _without(row: Row, wrong: frozenset[str]) -> Row:
-    """A row without the flags, parameters and variables that are wrong or have a value that is."""
+def _without_mistakes(row: Row, version: str | None) -> tuple[Row, dict[str, None]]:
+    """A row without what its version does not have, and the mistakes in the order they stand."""
+    known = {
+        key
+        for key, since in MISTAKES.get(row["engine"], {}).items()
+        if since is None or (version and Version(version) < Version(since))
+    }
+    parts = {key: row[key] for key in ("argv", "roles", "params", "env") if row.get(key)}
+    wrong = dict.fromkeys(key for key in _said(parts) if key in known)
+    names = {key.split()[0] for key in wrong}
+    for group in TOGETHER:
+        names |= group if names & group else set()
+    return {**row, **_cut(parts, names)}, wrong
 
-    def is_wrong(name: str, values: Iterable[Any]) -> bool:
-        said = {_name(name), *(_name(value) for value in values if isinstance(value, str))}
-        return bool(said & wrong)
 
-    def cut(tree: Any) -> Any:
-        match tree:
-            case [*words] if all(isinstance(word, str) for word in words):
-                kept = (
-                    chunk
-                    for chunk in chunks(words)
-                    if not chunk[0].startswith("--")
-                    or not is_wrong(chunk[0], [*chunk[1:], *chunk[0].split("=")[1:]])
-                )
-                return [word for chunk in kept for word in chunk]
-            case [*items]:
-                return [cut(item) for item in items]
-            case dict():
-                return {
-                    key: cut(value) for key, value in tree.items() if not is_wrong(key, [value])
-                }
-        return tree
+def _said(tree: Any) -> Iterator[str]:
+    """The parameters and variables that a row gives, alone and with each of their words."""
+    match tree:
+        case [str(), *_]:
+            for name, *values in map(_split, chunks(tree)):
+                yield from _with_words(name, values)
+        case [*items]:
+            for item in items:
+                yield from _said(item)
+        case dict():
+            for name, value in tree.items():
+                yield from _with_words(name, [value])
+                yield from _said(value)
 
-    parts = {key: cut(row[key]) for key in ("argv", "roles", "params", "env") if row.get(key)}
-    return {**row, **parts}
+
+def _with_words(name: str, values: list[Any]) -> Iterator[str]:
+    """A value that is a word, and the keys of one that is a mapping."""
+    yield _name(name)
+    for value in values:
+        is_json = isinstance(value, str) and value.startswith("{")
+        tree = yaml.safe_load(value) if is_json else value
+        for word in tree if isinstance(tree, dict) else [tree]:
+            yield f"{_name(name)} {word}"
+
+
+def _split(chunk: list[str]) -> list[str]:
+    name, equals, tied = chunk[0].partition("=")
+    return [name, *([tied] if equals else []), *chunk[1:]]
+
+
+def _cut(tree: Any, names: set[str]) -> Any:
+    """A row's part without what has one of these names."""
+    match tree:
+        case [str(), *_]:
+            kept = (chunk for chunk in chunks(tree) if _name(chunk[0]) not in names)
+            return [word for chunk in kept for word in chunk]
+        case [*items]:
+            return [_cut(item, names) for item in items]
+        case dict():
+            return {
+                key: _cut(value, names) for key, value in tree.items() if _name(key) not in names
+            }
+    return tree

@@ -73,8 +73,8 @@ def parsed(value: str, syntax: Syntax = PLAIN) -> dict[str, Any]:
 
 
 def meets(value: Plain, wanted: Node, *, given: bool) -> bool:
-    """Whether a parameter is as a rule wants it: a value, one of several, `"*"` for any, `">1"` for
-    a number above one, null for none."""
+    """Whether a parameter is as a rule wants it: a value, one of several, `"*"` for any, `">1"` and
+    `"<1"` for a number above or below one, null for none."""
     if isinstance(value, str) and HOLE in value:
         return False
     if isinstance(wanted, List):
@@ -84,9 +84,11 @@ def meets(value: Plain, wanted: Node, *, given: bool) -> bool:
         return not given
     if said == "*":
         return given
-    if isinstance(said, str) and said.startswith(">"):
+    if isinstance(said, str) and said[:1] in ("<", ">"):
         found, bound = number(value), number(said[1:])
-        return found is not None and bound is not None and found > bound
+        if found is None or bound is None:
+            return False
+        return found > bound if said[0] == ">" else found < bound
     return given and (value == said or str(value) == str(said))
 
 

@@ -110,7 +110,8 @@ WRONG_GATE = Code(
 
 # --- 03: binding and sizing ----------------------------------------------------------------------
 UNKNOWN_ENGINE = Code(
-    "SV0301", ERROR, "unknown engine", "unknown engine `{name}`: there are {known}",
+    "SV0301", ERROR, "unknown engine", "unknown engine `{name}`, known are {known}",
+    "write the name of one; a new engine is a folder in `serve.d/`",
 )
 UNKNOWN_RECIPE = Code("SV0302", ERROR, "unknown recipe", "unknown recipe `{name}`", "{known}")
 NO_RECIPE = Code(

@@ -203,9 +203,10 @@ class Registry:
 
 @declaration
 class Contradiction:
-    """Parameters that exclude one another. In `when`, `"*"` is any value, null is none, and a
-    list is any of its values; with `less`, the first parameter is smaller than the second too.
-    `env.NAME` is a variable of the spec, `parameter.key.key` a key of a file of options."""
+    """Parameters that exclude one another. In `when`, `"*"` is any value, `">1"` and `"<1"` are
+    numbers above and below, null is none, and a list is any of its values; with `less`, the first
+    parameter is smaller than the second too. `env.NAME` is a variable of the spec,
+    `parameter.key.key` a key of a file of options."""
 
     span: Span
     versions: At[str] | None = key(RULE_RANGE, "versions that this is true of")
