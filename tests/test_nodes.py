@@ -293,9 +293,9 @@ while time.time() < end:
     time.sleep(0.05)
 """
 SERVER = """#!/bin/bash
-echo "server $RAY_ADDRESS" >>"$LOG"
-sleep "${SERVER_LIFE-30}" &
 trap 'echo "server stopped" >>"$LOG"; kill %1; exit 7' TERM
+sleep "${SERVER_LIFE-30}" &
+echo "server $RAY_ADDRESS" >>"$LOG"
 wait $!
 exit 3
 """

@@ -306,7 +306,7 @@ wait_for_leader() {
   done
 }
 
-is_running() { [[ " $(jobs -pr | tr '\n' ' ') " == *" $1 "* ]]; }
+is_running() { kill -0 "$1" 2>/dev/null; }
 
 # Keeps the leader's other process beside the server. The first of the two to end ends both; any
 # signal that would stop this script stops the server.
