@@ -147,6 +147,7 @@ def _run(case: Case, folder: Path) -> list[str]:
     for command in case.commands:
         program = f"{shlex.quote(sys.executable)} -m servec "
         words = re.sub(r"(^|; )servec ", rf"\g<1>{program}", command.removeprefix("$ "))
+        words = re.sub(r"^python ", f"{shlex.quote(sys.executable)} ", words)
         done = subprocess.run(
             ["bash", "-c", words],
             cwd=folder,

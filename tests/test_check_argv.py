@@ -216,3 +216,25 @@ def test_an_older_switch_beside_the_flag_that_took_its_place(words: str, is_told
     argv = ["python3", "-m", "sglang.launch_server", "--model-path", "m", *words.split()]
     found = servec.check_argv("sglang", argv, version="0.5.2")
     assert (codes.CONTRADICTION in [item.code for item in found]) is is_told
+
+
+def test_what_is_no_server_of_the_engine_is_told_as_unchecked() -> None:
+    for words in (["vllm", "nope", "m"], ["bash", "-c", "vllm serve m"], []):
+        (found,) = servec.check_argv("vllm", words, version="0.29.0")
+        assert (found.code, found.severity) == (codes.NOT_CHECKED, Severity.WARNING)
+
+
+def test_a_word_with_a_nul_is_a_value_error() -> None:
+    with pytest.raises(ValueError, match="NUL"):
+        servec.check_argv("vllm", ["vllm", "serve", "m\0"], version="0.29.0")
+
+
+def test_the_image_of_another_engine_tells_no_version() -> None:
+    argv = ["vllm", "serve", "m", "--foo"]
+    (found,) = servec.check_argv("vllm", argv, image="lmsysorg/sglang:v0.5.0")
+    assert found.severity is Severity.NOTE
+
+
+def test_an_empty_value_is_called_so() -> None:
+    (found,) = servec.check_argv("vllm", ["vllm", "serve", "m", "--port", ""], version="0.29.0")
+    assert found.message.endswith("not an empty word")

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -197,7 +198,7 @@ def test_a_rank_without_facts_is_refused(tmp_path: Path) -> None:
         ((), "--rank 0 to --rank 1"),
         (("--rank", "2"), "--rank 0 to --rank 1"),
         (("--rank", "x$(touch /tmp/never)"), "--rank 0 to --rank 1"),
-        (("--rank",), "--rank wants a value"),
+        (("--rank",), "--rank wants one value"),
         (("--rank", "1"), "SERVEC_LEADER_ADDRESS"),
     ):
         found = start(wrapper, *words)
@@ -274,7 +275,7 @@ def test_an_operator_beats_the_site(tmp_path: Path) -> None:
 # --- two processes on the leader ----------------------------------------------------------------
 
 RAY = """#!/bin/bash
-echo "ray $*" >>"$LOG"
+echo "ray $*${VLLM_API_KEY+ with a key}${SERVEC_API_KEY+ with a key}" >>"$LOG"
 trap 'echo "ray stopped" >>"$LOG"; exit 0' TERM
 if [[ $2 == --head ]]; then exec {python} -u "$(dirname "$0")/listen.py"; fi
 sleep 60 &
@@ -377,7 +378,9 @@ def test_the_wrapper_hands_on_a_signal(pair: Path) -> None:
     assert _nobody_is_left(process.pid)
 
 
-@pytest.mark.parametrize("name", ["HUP", "QUIT", "USR1", "USR2", "ALRM", "PIPE", "XCPU", "PROF"])
+@pytest.mark.parametrize(
+    "name", ["HUP", "QUIT", "USR1", "ALRM", "PIPE", "XCPU", "STKFLT", "SEGV", "RTMIN"]
+)
 def test_no_signal_leaves_the_two_behind(pair: Path, name: str) -> None:
     process = _run(pair, "--rank", "0")
     _log(pair, "server ")
@@ -385,6 +388,54 @@ def test_no_signal_leaves_the_two_behind(pair: Path, name: str) -> None:
     assert process.wait(30) == 7
     assert _log(pair, "ray stopped")[-2:] == ["server stopped", "ray stopped"]
     assert _nobody_is_left(process.pid)
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.5])
+def test_a_server_that_ends_at_once_ends_the_other(pair: Path, wait: float) -> None:
+    (pair.parents[2] / "vllm").write_text('#!/bin/bash\necho "server" >>"$LOG"\nexec sleep 30\n')
+    process = _run(pair, "--rank", "0")
+    _log(pair, "server")
+    time.sleep(wait)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 128 + signal.SIGTERM
+    assert _log(pair, "ray stopped")[-1] == "ray stopped"
+    assert _nobody_is_left(process.pid)
+
+
+def test_the_key_reaches_the_server_alone(pair: Path) -> None:
+    process = _run(pair, "--rank", "0", SERVER_LIFE="1", SERVEC_API_KEY="k")
+    assert process.wait(30) == 3
+    assert not any("with a key" in line for line in _log(pair, "ray stopped"))
+    (pair.parents[2] / "log").unlink()
+    with socket.create_server((_address(pair), 29500)):  # the leader answers
+        process = _run(pair, "--rank", "1", SERVEC_API_KEY="k")
+        assert "with a key" not in _log(pair, "ray start")[-1]
+        process.terminate()
+        process.wait(20)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_right"),
+    [
+        ("SERVEC_LEADER_ADDRESS", "fd00::1", True),
+        ("SERVEC_LEADER_ADDRESS", "fe80::1%eth0", True),
+        ("SERVEC_LEADER_ADDRESS", "gpu-1.rack", True),
+        ("SERVEC_LEADER_ADDRESS", "[fd00::1]", False),
+        ("SERVEC_LEADER_ADDRESS", "10.0.0.1:29500", False),
+        ("SERVEC_LEADER_ADDRESS", "http://a", False),
+        ("SERVEC_LEADER_ADDRESS", "a b", False),
+        ("SERVEC_LEADER_ADDRESS", "-x", False),
+        ("SERVEC_HCAS", "mlx5_0,", False),
+        ("SERVEC_GID_INDEX", "x", False),
+        ("SERVEC_INTERFACE", "-x", False),
+    ],
+)
+def test_a_fact_of_a_wrong_form_starts_nothing(
+    pair: Path, name: str, value: str, is_right: bool
+) -> None:
+    found = start(pair, "--rank", "1", "--print", **{"SERVEC_LEADER_ADDRESS": "a", name: value})
+    assert (found.code == 0) is is_right
+    assert (name in found.stderr) is not is_right
 
 
 def test_the_server_does_not_outlive_the_other_process(pair: Path) -> None:

@@ -185,6 +185,27 @@ def test_a_key_is_handed_to_the_leader_alone_and_never_in_words() -> None:
     assert file.content == 'api-key: "a\\"b"\n'
     old = kinds({**ONE, "engine": "sglang"}, {"api_key": "k"}, engine_version="0.5.2")
     assert old == ["SV1021"]
+    for key in ("a b", "a\nb", "ä"):
+        assert kinds(ONE, {"api_key": key}) == ["SV0606"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("leader_addr", "10.0.0.1:1"),
+        ("leader_addr", "[fd00::1]"),
+        ("leader_addr", "-x"),
+        ("bind_addr", "a b"),
+        ("mgmt_interface", "-x"),
+        ("hcas", ["a,b"]),
+        ("gid_index", 2**70),
+        ("api_key", b"k"),
+        ("leader_addr", object()),
+    ],
+)
+def test_a_fact_of_a_wrong_form_is_refused(key: str, value: object) -> None:
+    with pytest.raises(servec.InvalidShard):
+        servec.launch({"profile": ONE, "shard": {key: value}})
 
 
 @pytest.mark.parametrize(

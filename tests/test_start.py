@@ -395,6 +395,11 @@ def test_the_api_key_is_a_variable(tmp_path: Path) -> None:
         found = start(wrapper, SERVEC_API_KEY=key)
         assert (found.code, found.argv) == (1, [])
         assert key not in found.stderr
+    (credentials / "api-key").write_text("\n")  # a key was meant: an open server is not
+    for empty in ({"SERVEC_API_KEY": ""}, {"CREDENTIALS_DIRECTORY": str(credentials)}):
+        found = start(wrapper, **empty)
+        assert (found.code, found.argv) == (1, [])
+        assert "the API key is empty" in found.stderr
 
 
 def test_the_api_key_is_in_a_file_of_the_servers_own(tmp_path: Path) -> None:
@@ -409,6 +414,9 @@ def test_the_api_key_is_in_a_file_of_the_servers_own(tmp_path: Path) -> None:
     assert "k.1" not in " ".join(found.argv)
     assert "SERVEC_API_KEY" not in found.env
     assert "--config" not in start(wrapper).argv
+    second = start(wrapper, SERVEC_API_KEY="k.1", SGLANG_CONFIG="/x.yaml")
+    assert (second.code, second.argv) == (1, [])
+    assert "--config, of which there is one already" in second.stderr
     older = write_wrapper(compiled("sglang", "0.4.6.post5"), tmp_path / "older")
     assert "hand_over_key" not in older.read_text()
 
@@ -417,6 +425,23 @@ SITE_WITH_KEYS = """\
 systemd: {api_key: /etc/servec/api-key}
 kubernetes: {api_key: {secret: inference, key: token}}
 """
+
+
+def test_a_key_in_a_file_beside_a_file_of_the_same_flag_is_refused() -> None:
+    model = {
+        "checkpoint": "org/m",
+        "engine": "sglang",
+        "engine_version": "0.5.15",
+        "hardware": "H100-80G",
+        "targets": ["systemd"],
+        "recipe": "none",
+        "topology": {"tp": 1},
+        "overrides": {"config": "/x.yaml"},
+    }
+    site = "systemd: {api_key: /etc/servec/api-key}\n"
+    tree = {"servec.yaml": site, "specs/m.yaml": yaml.safe_dump({"models": {"m": model}})}
+    found = [str(item.code) for item in servec.compile(tree=tree).findings]
+    assert "SV1021" in found
 
 
 def test_the_site_says_where_the_key_is() -> None:

@@ -136,8 +136,8 @@ def check_argv(
     version, notes. Words are given as the program gets them; nothing is executed.
 
     A finding's place is in the line `ARGV`, the words quoted as a shell would have them; its code
-    is `str(finding.code)`, as `SV0615`. Raises `UnknownEngine`, and `TypeError` where `argv` is no
-    sequence of `str`, or another argument is none.
+    is `str(finding.code)`, as `SV0615`. Raises `UnknownEngine`, `TypeError` where `argv` is no
+    sequence of `str`, or another argument is none, and `ValueError` where a word has a NUL.
     """
     import shlex
 
@@ -157,11 +157,22 @@ def check_argv(
     if version is not None and parsed is None:
         findings.add(codes.BAD_VERSION, None, text=version, what="a version", advice=GIVE_VERSION)
     if version is None and image is not None:
-        parsed = catalog.version_in(engine, image).version
+        holder = catalog.images.held_by(image)
+        if holder in (None, found.name):
+            parsed = catalog.version_in(engine, image).version
     call, released = called(argv, found.serve), catalog.released(found.name)
+    words = [shlex.quote(word) for word in argv]
+    if call is None:
+        known = dict.fromkeys(" ".join(w.value for w in c.program) for c in found.serve.calls)
+        findings.add(
+            codes.NOT_CHECKED,
+            Span(ARGV, 1, 1, len(words[0]) if words else 1),
+            words=" ".join(words[:2]) or "nothing",
+            engine=found.name,
+            known=" or ".join(f"`{program}`" for program in known),
+        )
     if call is None or released is None:
         return list(findings)
-    words = [shlex.quote(word) for word in argv]
     for verdict in judge(
         list(argv[call.words :]),
         found.serve,
@@ -189,6 +200,8 @@ def _require_words(argv: object) -> None:
     for place, word in enumerate(argv):
         if not isinstance(word, str):
             raise TypeError(f"word {place} of `argv` is a str, not {type(word).__name__}")
+        if "\0" in word:
+            raise ValueError(f"word {place} of `argv` has a NUL, which no program can be given")
 
 
 GIVE_VERSION = 'give it as "0.29.0"'

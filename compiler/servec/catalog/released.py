@@ -18,6 +18,7 @@ from packaging.version import Version
 from servec.catalog.versions import NEWEST, parse_version, release_order
 from servec.diag import codes
 from servec.diag.findings import Findings
+from servec.diag.suggest import nearest
 from servec.ir.facts import FieldForm, Flag
 from servec.ir.releases import EngineCatalogue, FlagFacts
 from servec.ir.shape import Text
@@ -189,6 +190,7 @@ class ReleasedAt:
         self._released = released
         self._place = place
         self._registries: dict[str, frozenset[str]] = {}
+        self._nearest: dict[str, str | None] = {}
 
     @property
     def release(self) -> str:
@@ -215,6 +217,12 @@ class ReleasedAt:
         """Flags by the spellings that say the opposite."""
         flags = self.flags.values()
         return {word: flag for flag in flags for word in flag.negatives if word not in self.flags}
+
+    def nearest_flag(self, word: str) -> str | None:
+        """The flag, or negative form, that is nearest to a word that is none."""
+        if word not in self._nearest:
+            self._nearest[word] = nearest(word, (*self.flags, *self.negatives))
+        return self._nearest[word]
 
     @cached_property
     def variables(self) -> frozenset[str]:

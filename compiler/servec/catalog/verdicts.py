@@ -204,8 +204,7 @@ class _Judge:
         renamed = under_new_names(
             fault.word, self._value_behind(fault), self.serve, self.here, self.version
         )
-        known = self.here.flags | self.here.negatives
-        near = None if history or renamed else nearest(fault.word, known)
+        near = None if history or renamed else self.here.nearest_flag(fault.word)
         advice = renamed or ("take it out, or take another version" if history else "")
         return self.verdict(
             codes.UNKNOWN_FLAG, fault.place, near, flag=fault.word, history=history, advice=advice
@@ -267,7 +266,8 @@ class _Judge:
         self, use: Use, path: str, wanted: str, value: str, near: str | None = None
     ) -> Verdict:
         flag = f"{use.flag.name}.{path}" if path else use.flag.name
-        said = {"flag": flag, "wanted": wanted, "value": _shown(value), "advice": ""}
+        shown = _shown(value) or "an empty word"
+        said = {"flag": flag, "wanted": wanted, "value": shown, "advice": ""}
         found = self.verdict(codes.BAD_FLAG_VALUE, use.place, near, **said)
         return found._replace(inside=path)
 

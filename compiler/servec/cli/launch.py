@@ -42,7 +42,7 @@ def command(file: str, version: str | None, only_env: bool, inherit: bool) -> in
     findings = Findings()
     files = Files(Memory({name: content}), findings)
     node = files.node(name)
-    if node is None:
+    if node is None or findings.errors:
         return _refused(findings.show(), files)
     try:
         found = launch_node(node, engine_version=version, root=".")

@@ -119,6 +119,10 @@ def _text(name: str, findings: Findings) -> str | None:
         problem = f"more than {limits.FILE_BYTES // 1024 // 1024} MiB"
         findings.add(codes.TOO_LARGE, span, problem=problem, advice="split the file")
         return None
+    if b"\0" in content and not content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        problem = "it has NUL bytes, as no text has that is read here"
+        findings.add(codes.UNREADABLE, Span(name, 1, 1), problem=problem)
+        return None
     is_wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     text = content.decode("utf-16" if is_wide else "utf-8", "replace")
     return text.removeprefix("\ufeff").replace("\0", "\ufffd")

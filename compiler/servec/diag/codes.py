@@ -331,6 +331,14 @@ TEMPLATE = Code(
     "the command lines of this template are not checked: {problem}",
     "render it first, and give what it renders to `servec lint -`",
 )
+PROGRAM_TWICE = Code(
+    "SV0629", ERROR, "program that the image starts already",
+    "the image starts `{program}` before these words", "take `{program}` out here, or {advice}",
+)
+NOT_CHECKED = Code(
+    "SV0630", WARNING, "command that is not checked",
+    "`{words}` starts no server of {engine}: nothing of it is checked", "it begins with {known}",
+)
 NOT_EXPANDED = Code(
     "SV0628", WARNING, "variable that nothing expands",
     "`{text}` reaches the engine as it stands: no target expands it",
@@ -346,6 +354,12 @@ NO_COMMAND = Code(
     "SV0702", WARNING, "engine is no command of a host",
     "`{engine}` is a container that starts itself: nothing is made for {targets}",
     "say `targets: [kubernetes]` for this model",
+)
+
+NAME_TWICE = Code(
+    "SV0703", ERROR, "one name for what two models have",
+    "the {what} `{name}` is of `{one}` and of `{other}`",
+    "give one of them another name",
 )
 
 # --- 08: the output folder -----------------------------------------------------------------------

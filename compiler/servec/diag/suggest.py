@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 
@@ -51,9 +50,13 @@ def spelt_out(name: str, known: Iterable[str]) -> str | None:
     """The one known name that has all of `name`'s letters in their order: `bf16` is `bfloat16`."""
     if len(name) < 3:
         return None
-    pattern = re.compile(".*".join(map(re.escape, name.lower())))
-    found = [candidate for candidate in known if pattern.fullmatch(candidate.lower())]
+    found = [candidate for candidate in known if _holds(candidate.lower(), name.lower())]
     return found[0] if len(found) == 1 else None
+
+
+def _holds(candidate: str, letters: str) -> bool:
+    rest = iter(candidate)
+    return len(letters) <= len(candidate) and all(letter in rest for letter in letters)
 
 
 def same_ending(name: str, known: Iterable[str]) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 
+from servec.diag import codes
 from servec.diag.findings import Findings
 from servec.emit.bash_nodes import facts
 from servec.emit.kubernetes import manifests
@@ -34,8 +35,36 @@ def run(
     for launch in launches:
         wrapper = wrappers.render(launch) if launch.command else None
         artifacts += _of_model(launch, project, wrapper)
+    _names_once(artifacts, launches, findings)
     artifacts.append(manifest(artifacts))
     return tuple(sorted(artifacts, key=lambda artifact: artifact.path))
+
+
+def _names_once(
+    artifacts: list[Artifact], launches: tuple[Launch, ...], findings: Findings
+) -> None:
+    """One host may have the units of all models, one namespace their objects: no two have one name.
+    A LeaderWorkerSet makes a Service for each of its groups."""
+    places = {launch.plan.name: launch.plan.subject.model.name.span for launch in launches}
+    replicas = {launch.plan.name: launch.plan.topology.replicas for launch in launches}
+    names: list[tuple[str, str, str]] = []
+    for item in artifacts:
+        plan, _, inside = item.path.partition("/")
+        kind, _, name = inside.partition("/")
+        if kind == "systemd":
+            names.append(("unit", name, plan))
+        elif name == "service.yaml":
+            names.append(("Service", plan, plan))
+        elif name == "leaderworkerset.yaml":
+            names += (("Service", f"{plan}-{at}", plan) for at in range(replicas[plan]))
+    owners: dict[tuple[str, str], str] = {}
+    for what, name, plan in names:
+        one = owners.setdefault((what, name), plan)
+        if one != plan:
+            also = (places[one], "the other")
+            findings.add(
+                codes.NAME_TWICE, places[plan], what=what, name=name, one=one, other=plan, also=also
+            )
 
 
 def manifest(artifacts: Iterable[Artifact]) -> Artifact:

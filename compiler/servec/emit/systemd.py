@@ -63,6 +63,8 @@ def _unit(
 ) -> Artifact:
     """One service: `words` are the wrapper's, `group` is what ties it to others."""
     plan, is_node = launch.plan, launch.placement.way is not None
+    options = dict(zip(words[::2], words[1::2], strict=True))
+    serves = options.get("--rank", "0") == "0" and options.get("--only", "server") == "server"
     folder = site.folder.value if site and site.folder else FOLDER
     environment = site.environment.value if site and site.environment else ENVIRONMENT
     user = site.user.value if site and site.user else USER
@@ -88,7 +90,7 @@ def _unit(
                 ("Type", "exec"),
                 ("User", literal(user)),
                 *(("EnvironmentFile", "-" + literal(file)) for file in files),
-                *_credential(launch, site),
+                *(_credential(launch, site) if serves else ()),
                 ("ExecStart", command(("/bin/bash", wrapper, *words))),
                 # A node that has lost the others ends, however it ends, and joins them anew.
                 ("Restart", "always" if is_node else "on-failure"),

@@ -6,6 +6,7 @@ Every value keeps its place (`At`), so that all later findings can point at it.
 
 from __future__ import annotations
 
+from servec.ir.network import ADDRESS, HCA, INTERFACE
 from servec.ir.shape import (
     Bool,
     Choice,
@@ -22,19 +23,6 @@ from servec.ir.shape import (
 from servec.ir.words import NAME, PRECISION, TEXT, VERSION, Item
 from servec.source.located import At, Map, Node, Span
 
-BYTE = r"(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
-IPV4 = rf"({BYTE}\.){{3}}{BYTE}"
-PART = "[0-9A-Fa-f]{1,4}"
-# Eight parts, or fewer where `::` stands for one or more.
-IPV6 = "|".join((
-    f"({PART}:){{7}}{PART}",
-    *(f"({PART}:){{1,{7 - after}}}(:{PART}){{1,{after}}}" for after in range(1, 7)),
-    f"({PART}:){{1,7}}:",
-    f":((:{PART}){{1,7}}|:)",
-))  # fmt: skip
-# RFC 1123: the last label is not of digits alone, and so no mistaken address.
-LABEL = "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-HOST_NAME = rf"(?!(.*\.)?[0-9]+\Z)(?=.{{1,253}}\Z){LABEL}(\.{LABEL})*"
 CHECKPOINT = Text(r"[^-\x00][^\x00]*\Z", "a hub id or path")
 GPUS = Int(1, 65536)
 TARGETS = Choice(("bash", "systemd", "kubernetes"))
@@ -45,11 +33,8 @@ RESOURCE = Text(r"[a-z0-9.-]+/[A-Za-z0-9._-]+\Z", "a resource name, as nvidia.co
 PROGRAM = Text(r"[^-\x00-\x1f\x7f][^\x00-\x1f\x7f]*\Z", "a program's name or path")
 ABSOLUTE = Text(r"/[^\x00-\x20\x7f]*\Z", "an absolute path without spaces")
 SECRET_KEY = Text(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,253}\Z", "a key of a Secret")
-FILE = Text(r"/[^\x00-\x20\x7f]*[^\x00-\x20\x7f/]\Z", "the absolute path of a file")
+FILE = Text(r"/[^\x00-\x20\x7f]*[^\x00-\x20\x7f/]\Z", "the absolute path of a file, without spaces")
 HOST = Text(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\Z", "a host's name")
-ADDRESS = Text(rf"({IPV4}|{IPV6}|{HOST_NAME})\Z", "an IP address or a host's name")
-INTERFACE = Text(r"(?!\.{1,2}\Z)[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}\Z", "a network interface, as eno1")
-HCA = Text(r"[A-Za-z0-9_]+\Z", "an RDMA adapter, as mlx5_0")
 INSIDE = Text(r"(?!/)(?!(.*/)?\.\.(/|\Z))[^\x00-\x1f\x7f]+\Z", "a path inside the project")
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from servec.diag.findings import Finding
+from servec.ir import network
 from servec.ir.shape import (
     Bool,
     Int,
@@ -28,6 +29,10 @@ from servec.ir.words import Item
 from servec.source.located import At, Map, Span
 
 ANY = Text()
+NOWHERE = r"|\Z|\$\([A-Z_][A-Z0-9_]*\)\Z"
+"""Not given, or told by a variable of the pod."""
+ADDRESS = Text(network.ADDRESS.pattern + NOWHERE, network.ADDRESS.what)
+INTERFACE = Text(network.INTERFACE.pattern + NOWHERE, network.INTERFACE.what)
 PORT = Int(0, 65535)
 
 
@@ -79,7 +84,7 @@ class ShardFacts:
         OrNull(Int(judged=True)), "its place among the nodes, from 0; 0 unless said"
     )
     nnodes: At[int] | None = key(OrNull(Int()), "nodes of the replica; as the profile says")
-    leader_addr: At[str] | None = key(OrNull(ANY), "address of rank 0")
+    leader_addr: At[str] | None = key(OrNull(ADDRESS), "address of rank 0")
     leader_port: At[int] | None = key(OrNull(PORT), "port that rank 0 meets the others on")
     gpu_indices: tuple[At[int], ...] | None = key(
         ListOf(Int()), "GPUs by index, in this order; all unless said", absent=True
@@ -87,11 +92,11 @@ class ShardFacts:
     gpu_uuids: tuple[At[str], ...] | None = key(
         ListOf(ANY), "or by UUID, as MIG instances have to be", absent=True
     )
-    hcas: tuple[At[str], ...] = key(ListOf(ANY), "RDMA adapters of the chosen fabric")
-    mgmt_interface: At[str] | None = key(OrNull(ANY), "interface for the nodes' bootstrap")
-    gid_index: At[int] | None = key(OrNull(Int()), "RoCE GID index of this node")
+    hcas: tuple[At[str], ...] = key(ListOf(network.HCA), "RDMA adapters of the chosen fabric")
+    mgmt_interface: At[str] | None = key(OrNull(INTERFACE), "interface for the nodes' bootstrap")
+    gid_index: At[int] | None = key(OrNull(Int(0, 255)), "RoCE GID index of this node")
     http_port: At[int] | None = key(OrNull(PORT), "port that is served on; the engine's own")
-    bind_addr: At[str] | None = key(OrNull(ANY), "address that is served on; 0.0.0.0")
+    bind_addr: At[str] | None = key(OrNull(ADDRESS), "address that is served on; 0.0.0.0")
     api_key: At[str] | None = key(OrNull(ANY), "the key that clients must have")
     kv_events_port: At[int] | None = key(OrNull(PORT), "loopback port of who hears of the cache")
     threads: At[int] | None = key(OrNull(Int()), "CPU threads; the engine's own number")

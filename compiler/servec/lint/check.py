@@ -31,12 +31,15 @@ from servec.source.located import Span
 
 
 class _Line(NamedTuple):
-    """An engine's own words, and what the program before them lets follow."""
+    """An engine's own words, and what the program before them lets follow. `twice` is a word that
+    calls a program again which the image has started, `program`."""
 
     engine: Engine
     words: tuple[Word, ...]
     call: Called
     image: str
+    twice: Word | None = None
+    program: str = ""
 
 
 class Linter:
@@ -102,7 +105,9 @@ class Linter:
                 engine, call = own
                 is_run = first in WRAPPERS and "run" in texts[:start]
                 image = found.image or (texts[start - 1] if is_run else "")
-                yield _Line(engine, words[start + call.words :], call, image)
+                before = self._started(image) if found.is_container or is_run else ""
+                rest = words[start + call.words :]
+                yield _Line(engine, rest, call, image, words[start] if before else None, before)
                 return
         rest, image = self._in_container(found)
         holder = self._held_by(image)
@@ -119,6 +124,14 @@ class Linter:
             if call is not None:
                 return engine, call
         return None
+
+    def _started(self, image: str) -> str:
+        """The program that an engine's own image starts before other words; or nothing."""
+        holder = self._held_by(image)
+        if holder is None:
+            return ""
+        entry = first_that_holds(holder.serve.entry_points, self._version(holder, image))
+        return " ".join(word.value for word in entry.program) if entry else ""
 
     def _behind(self, engine: Engine, image: str, first: str) -> Called | None:
         """How the words behind an image's own program are taken; None where they begin with
@@ -166,6 +179,9 @@ class Linter:
         engine, released = line.engine, self.catalogued.get(line.engine.name)
         if released is None:
             return
+        if line.twice is not None:
+            span, advice = _span(path, line.twice), "give the container an entry point of its own"
+            findings.add(codes.PROGRAM_TWICE, span, program=line.program, advice=advice)
         version = self._version(engine, line.image)
         texts = [word.text for word in line.words]
         for verdict in judge(texts, engine.serve, engine.name, released, version, line.call):

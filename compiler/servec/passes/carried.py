@@ -26,6 +26,7 @@ WRAPPER_OWN = frozenset((
     "negative", "node_address", "nvlink", "one", "only", "opposites", "other", "pairs", "place",
     "placed", "rank", "replica", "repository", "rest", "seen", "server", "spelled", "stopped",
     "switches", "tag", "three", "two", "value", "values", "wait_seconds", "waited", "wanted",
+    "said", "tick",
     "word",
 ))  # fmt: skip
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")

@@ -252,7 +252,16 @@ def _api_key(plan: Plan, project: decl.Project, findings: Findings) -> None:
         site is not None and site.api_key is not None and target in targets
         for target, site in sites.items()
     )
-    if has_key and first_that_holds(engine.serve.api_key, engine.version) is None:
+    channel = first_that_holds(engine.serve.api_key, engine.version)
+    if has_key and channel is not None and channel.file is not None:
+        flag = channel.file.flag.value
+        setting = plan.setting(flag.removeprefix("--").replace("-", "_"))
+        span = setting.winner.origin.span if setting is not None else None
+        if span is not None:
+            problem = f"the key goes into a file of {flag}, of which there is one already"
+            advice = f"give the options of that file under `overrides:`, and leave {flag} out"
+            findings.add(codes.NO_KEY_CHANNEL, span, problem=problem, advice=advice)
+    if has_key and channel is None:
         place = subject.model.engine or subject.model.name
         version = engine.version or "of unknown version"
         findings.add(

@@ -7,6 +7,7 @@ env: {LD_PRELOAD: /x}   -> SV0626: it makes the server load other code
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from servec.catalog.engines import EngineAt
@@ -82,6 +83,10 @@ def _adapters(asked: Asked, engine: EngineAt, findings: Findings) -> None:
         findings.add(codes.ADAPTERS, span, problem=problem, advice=advice)
 
 
+KEY = re.compile(r"[!-~]+\Z")
+"""What the header of a request can carry."""
+
+
 def _key(asked: Asked, engine: EngineAt, findings: Findings) -> None:
     shard, name = asked.shard, engine.manifest.engine.value
     if shard is None or not text(shard.api_key):
@@ -105,7 +110,13 @@ def _key(asked: Asked, engine: EngineAt, findings: Findings) -> None:
             problem = f"the key goes into a file of {flag}, of which there is one already"
             advice = f"take {flag} out of `args`, and give its options as flags"
             findings.add(codes.NO_KEY_CHANNEL, given.word.span, problem=problem, advice=advice)
-    if problem := not_carried(text(shard.api_key)):
+    if not KEY.match(text(shard.api_key)):
+        problem = "a key has visible characters of ASCII, and no blank"
+        advice = "give another key"
+        findings.add(
+            codes.UNREPRESENTABLE, span, knob="shard.api_key", problem=problem, advice=advice
+        )
+    elif problem := not_carried(text(shard.api_key)):
         advice = "take it out"
         findings.add(
             codes.UNREPRESENTABLE, span, knob="shard.api_key", problem=problem, advice=advice

@@ -6,6 +6,7 @@ text that `json.dumps(value, indent=2)` would write.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,8 +20,8 @@ INPUT = "<input>"
 
 
 def located(value: Any, findings: Findings) -> Node:
-    """A value as located values. What JSON does not have is taken as its text; what no JSON text
-    could say is a finding, as it would be in a file."""
+    """A value as located values. A path is its text; what no JSON text could say is a finding, as
+    it would be in a file."""
     node, _ = _node(value, 1, 1, 0, findings)
     return node
 
@@ -51,8 +52,14 @@ def _node(value: Any, line: int, column: int, depth: int, findings: Findings) ->
         problem = "a number of more digits than any reader takes"
         findings.add(codes.SYNTAX, span, problem=problem)
         return At(Broken(), span), line
-    if not (value is None or isinstance(value, bool | int | float)):
-        value = _text(str(value), span, findings)
+    if isinstance(value, os.PathLike):
+        value = str(value)
+    if isinstance(value, str):
+        value = _text(value, span, findings)
+    elif not (value is None or isinstance(value, bool | int | float)):
+        problem = f"a Python {type(value).__name__} is no value of JSON"
+        findings.add(codes.SYNTAX, span, problem=problem)
+        return At(Broken(), span), line
     return At(value, span._replace(length=_length(value))), line
 
 

@@ -12,16 +12,18 @@ say() { printf 'serve.sh: %s\n' "$1" >&2; }
 
 # What this node knows of itself: arguments, variables, else the file of its rank beside this one.
 rank=${SERVEC_RANK-} replica=${SERVEC_REPLICA:-0}
+said=''
 while [[ ${1-} =~ ^--(rank|replica)$ ]]; do
-  if [[ ! ${2-} ]]; then
-    say "$1 wants a value"
+  if [[ ! ${2-} || $said == *"$1"* ]]; then
+    say "$1 wants one value"
     exit 2
   fi
   printf -v "${1#--}" '%s' "$2"
+  said+=$1
   shift 2
 done
 if [[ ! $rank =~ ^(0|[1-9][0-9]{0,4})$ ]] || ((rank >= 2)); then
-  say 'say which node this is: --rank 0 to --rank 1'
+  say 'say first which node this is: --rank 0 to --rank 1'
   exit 2
 fi
 if [[ ! $replica =~ ^(0|[1-9][0-9]{0,4})$ ]] || ((replica >= 2)); then
@@ -31,10 +33,19 @@ fi
 
 facts=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]-$0}")")/node-$replica-$rank.env
 fact_names='LEADER_ADDRESS|NODE_ADDRESS|INTERFACE|HCAS|GID_INDEX|NVLINK|WAIT_SECONDS|IMAGE|ALLOW_CPU|API_KEY'
+if [[ -e $facts && ! -f $facts ]]; then
+  say "$facts is no file; nothing is started"
+  exit 2
+fi
 if [[ -f $facts ]]; then
+  said=''
   while IFS='' read -r line || [[ $line ]]; do
     line=${line%$'\r'} name=${line%%=*}
-    if [[ $line =~ ^SERVEC_($fact_names)=[A-Za-z0-9_.,:%@/~+=-]*$ ]]; then
+    if [[ $said == *" $name "* ]]; then
+      say "$facts: $name is there twice; nothing is started"
+      exit 2
+    elif [[ $line =~ ^SERVEC_($fact_names)=[A-Za-z0-9_.,:%@/~+=-]*$ ]]; then
+      said+=" $name "
       if [[ ! ${!name+set} ]]; then printf -v "$name" '%s' "${line#*=}"; fi
     elif [[ ! $line =~ ^[[:space:]]*(#|$) ]]; then
       say "$facts: \`$name\` is not understood; nothing is started"
@@ -48,6 +59,17 @@ if [[ ! $leader_address ]]; then
   say "SERVEC_LEADER_ADDRESS is not set, and $facts does not say it: where do nodes reach rank 0?"
   exit 2
 fi
+# Whether a fact has its form, where it is there: what is wrong here would hang a group of nodes.
+fact() {
+  if [[ ! ${!1-} || ${!1} =~ ^($2)$ ]]; then return; fi
+  say "$1 is $3, not \`${!1}\`; nothing is started"
+  exit 2
+}
+fact SERVEC_LEADER_ADDRESS '[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(%[A-Za-z0-9._-]+)?' 'an address or a host, without a port or brackets'
+fact SERVEC_INTERFACE '[A-Za-z0-9_][A-Za-z0-9_.-]*' 'a network interface, as eno1'
+fact SERVEC_HCAS '[A-Za-z0-9_]+(,[A-Za-z0-9_]+)*' 'names of adapters with commas between, as mlx5_0,mlx5_1'
+fact SERVEC_GID_INDEX '0|[1-9][0-9]{0,2}' 'a number'
+fact SERVEC_NVLINK '1' '1 where nodes share NVLink, or not set'
 leader=$leader_address:29500
 if [[ $leader_address == *:* ]]; then leader="[$leader_address]:29500"; fi
 interface=${SERVEC_INTERFACE-}
@@ -388,18 +410,29 @@ read_version() {
 
 # The API key: systemd's credential `api-key`, or SERVEC_API_KEY. It is in no command.
 hand_over_key() {
-  local key=${SERVEC_API_KEY-}
-  unset -v SERVEC_API_KEY
-  if [[ ! $key && ${CREDENTIALS_DIRECTORY-} && -f $CREDENTIALS_DIRECTORY/api-key ]]; then
+  local key=''
+  if [[ ${SERVEC_API_KEY+set} ]]; then
+    key=$SERVEC_API_KEY
+    unset -v SERVEC_API_KEY
+  elif [[ ${CREDENTIALS_DIRECTORY-} && -f $CREDENTIALS_DIRECTORY/api-key ]]; then
     key=$(<"$CREDENTIALS_DIRECTORY/api-key")
+  else
+    return 0
   fi
-  if [[ ! $key ]]; then return; fi
+  if [[ ! $key ]]; then
+    say 'the API key is empty; nothing is started'
+    exit 1
+  fi
   if [[ ! $key =~ ^[A-Za-z0-9._~+/=:-]+$ ]]; then
     say 'the API key may have letters, digits and . _ ~ + / = : - only; nothing is started'
     exit 1
   fi
   local folder
-  folder=$(umask 077 && mktemp -d "${RUNTIME_DIRECTORY:-${TMPDIR:-/tmp}}/servec-XXXXXXXX")
+  if [[ " ${argv[*]} " == *" --config"[\ =]* ]]; then
+    say 'the API key goes by --config, of which there is one already; nothing is started'
+    exit 1
+  fi
+  folder=$(umask 077 && mktemp -d "${RUNTIME_DIRECTORY:-${XDG_RUNTIME_DIR:-${TMPDIR:-/tmp}}}/servec-XXXXXXXX")
   (umask 077 && printf '%s: "%s"\n' api-key "$key" >"$folder/"api-key.yaml)
   argv+=(--config "$folder/"api-key.yaml)
 }
@@ -416,7 +449,7 @@ if [[ $nvlink ]]; then export NCCL_MNNVL_ENABLE=1 NCCL_CUMEM_ENABLE=1; fi
 case $mode in
   '')
     check_image
-    if ((rank == 0)); then hand_over_key; fi
+    if ((rank == 0)); then hand_over_key; else unset -v SERVEC_API_KEY; fi
     exec "${argv[@]}"
     ;;
   --print)

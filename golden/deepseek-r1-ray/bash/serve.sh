@@ -12,16 +12,18 @@ say() { printf 'serve.sh: %s\n' "$1" >&2; }
 
 # What this node knows of itself: arguments, variables, else the file of its rank beside this one.
 rank=${SERVEC_RANK-} replica=${SERVEC_REPLICA:-0} only=''
+said=''
 while [[ ${1-} =~ ^--(rank|replica|only)$ ]]; do
-  if [[ ! ${2-} ]]; then
-    say "$1 wants a value"
+  if [[ ! ${2-} || $said == *"$1"* ]]; then
+    say "$1 wants one value"
     exit 2
   fi
   printf -v "${1#--}" '%s' "$2"
+  said+=$1
   shift 2
 done
 if [[ ! $rank =~ ^(0|[1-9][0-9]{0,4})$ ]] || ((rank >= 2)); then
-  say 'say which node this is: --rank 0 to --rank 1'
+  say 'say first which node this is: --rank 0 to --rank 1'
   exit 2
 fi
 if [[ ! $replica =~ ^(0|[1-9][0-9]{0,4})$ ]] || ((replica >= 1)); then
@@ -35,10 +37,19 @@ fi
 
 facts=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]-$0}")")/node-$replica-$rank.env
 fact_names='LEADER_ADDRESS|NODE_ADDRESS|INTERFACE|HCAS|GID_INDEX|NVLINK|WAIT_SECONDS|IMAGE|ALLOW_CPU|API_KEY'
+if [[ -e $facts && ! -f $facts ]]; then
+  say "$facts is no file; nothing is started"
+  exit 2
+fi
 if [[ -f $facts ]]; then
+  said=''
   while IFS='' read -r line || [[ $line ]]; do
     line=${line%$'\r'} name=${line%%=*}
-    if [[ $line =~ ^SERVEC_($fact_names)=[A-Za-z0-9_.,:%@/~+=-]*$ ]]; then
+    if [[ $said == *" $name "* ]]; then
+      say "$facts: $name is there twice; nothing is started"
+      exit 2
+    elif [[ $line =~ ^SERVEC_($fact_names)=[A-Za-z0-9_.,:%@/~+=-]*$ ]]; then
+      said+=" $name "
       if [[ ! ${!name+set} ]]; then printf -v "$name" '%s' "${line#*=}"; fi
     elif [[ ! $line =~ ^[[:space:]]*(#|$) ]]; then
       say "$facts: \`$name\` is not understood; nothing is started"
@@ -52,6 +63,18 @@ if [[ ! $leader_address ]]; then
   say "SERVEC_LEADER_ADDRESS is not set, and $facts does not say it: where do nodes reach rank 0?"
   exit 2
 fi
+# Whether a fact has its form, where it is there: what is wrong here would hang a group of nodes.
+fact() {
+  if [[ ! ${!1-} || ${!1} =~ ^($2)$ ]]; then return; fi
+  say "$1 is $3, not \`${!1}\`; nothing is started"
+  exit 2
+}
+fact SERVEC_LEADER_ADDRESS '[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(%[A-Za-z0-9._-]+)?' 'an address or a host, without a port or brackets'
+fact SERVEC_NODE_ADDRESS '[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(%[A-Za-z0-9._-]+)?' 'an address or a host, without a port or brackets'
+fact SERVEC_INTERFACE '[A-Za-z0-9_][A-Za-z0-9_.-]*' 'a network interface, as eno1'
+fact SERVEC_HCAS '[A-Za-z0-9_]+(,[A-Za-z0-9_]+)*' 'names of adapters with commas between, as mlx5_0,mlx5_1'
+fact SERVEC_GID_INDEX '0|[1-9][0-9]{0,2}' 'a number'
+fact SERVEC_NVLINK '1' '1 where nodes share NVLink, or not set'
 wait_seconds=${SERVEC_WAIT_SECONDS:-1800}
 if [[ ! $wait_seconds =~ ^(0|[1-9][0-9]{0,8})$ ]]; then
   say "SERVEC_WAIT_SECONDS is a whole number of seconds as 1800, not \`$wait_seconds\`; nothing is started"
@@ -275,12 +298,19 @@ read_version() {
 
 # The API key: systemd's credential `api-key`, or SERVEC_API_KEY. It is in no command.
 hand_over_key() {
-  local key=${SERVEC_API_KEY-}
-  unset -v SERVEC_API_KEY
-  if [[ ! $key && ${CREDENTIALS_DIRECTORY-} && -f $CREDENTIALS_DIRECTORY/api-key ]]; then
+  local key=''
+  if [[ ${SERVEC_API_KEY+set} ]]; then
+    key=$SERVEC_API_KEY
+    unset -v SERVEC_API_KEY
+  elif [[ ${CREDENTIALS_DIRECTORY-} && -f $CREDENTIALS_DIRECTORY/api-key ]]; then
     key=$(<"$CREDENTIALS_DIRECTORY/api-key")
+  else
+    return 0
   fi
-  if [[ ! $key ]]; then return; fi
+  if [[ ! $key ]]; then
+    say 'the API key is empty; nothing is started'
+    exit 1
+  fi
   if [[ ! $key =~ ^[A-Za-z0-9._~+/=:-]+$ ]]; then
     say 'the API key may have letters, digits and . _ ~ + / = : - only; nothing is started'
     exit 1
@@ -311,19 +341,25 @@ is_running() { kill -0 "$1" 2>/dev/null; }
 # Keeps the leader's other process beside the server. The first of the two to end ends both; any
 # signal that would stop this script stops the server.
 run_both() {
-  local other='' server='' stopped='' code=0 waited
+  local other='' server='' stopped='' code=0 waited tick
   trap 'stopped=1; kill -TERM "${server:-$other}" 2>/dev/null || true' \
-    HUP INT QUIT ABRT USR1 USR2 PIPE ALRM TERM XCPU XFSZ VTALRM PROF IO PWR SYS
-  "${beside[@]}" &
+    HUP INT QUIT ILL TRAP ABRT BUS FPE USR1 SEGV USR2 PIPE ALRM TERM STKFLT XCPU XFSZ VTALRM PROF \
+    IO PWR SYS {34..64}
+  env -u VLLM_API_KEY "${beside[@]}" &
   other=$!
   until leader_answers || [[ $stopped ]] || ! is_running "$other"; do sleep 1; done
   if [[ ! $stopped ]] && is_running "$other"; then
     "${argv[@]}" &
     server=$!
-    while is_running "$server" && is_running "$other"; do wait -n "$server" "$other" || true; done
+    while is_running "$server" && is_running "$other"; do
+      sleep 5 & # an end that was missed is seen then
+      tick=$!
+      wait -n "$server" "$other" "$tick" 2>/dev/null || true
+      kill "$tick" 2>/dev/null || true
+    done
     if is_running "$server"; then
       kill -TERM "$server" 2>/dev/null || true
-      while is_running "$server"; do wait "$server" || true; done
+      while is_running "$server"; do wait "$server" 2>/dev/null || true; done
       if [[ ! $stopped ]]; then say ray-head' has ended: the server is stopped' || true; fi
       code=1
     else
@@ -370,7 +406,7 @@ fi
 case $mode in
   '')
     check_image
-    if ((rank == 0)); then hand_over_key; fi
+    if ((rank == 0)) && [[ $only != ray-head ]]; then hand_over_key; else unset -v SERVEC_API_KEY; fi
     case $rank-$only in
       0-) run_both ;;
       0-ray-head) argv=("${beside[@]}") ;;

@@ -257,12 +257,19 @@ read_version() {
 
 # The API key: systemd's credential `api-key`, or SERVEC_API_KEY. It is in no command.
 hand_over_key() {
-  local key=${SERVEC_API_KEY-}
-  unset -v SERVEC_API_KEY
-  if [[ ! $key && ${CREDENTIALS_DIRECTORY-} && -f $CREDENTIALS_DIRECTORY/api-key ]]; then
+  local key=''
+  if [[ ${SERVEC_API_KEY+set} ]]; then
+    key=$SERVEC_API_KEY
+    unset -v SERVEC_API_KEY
+  elif [[ ${CREDENTIALS_DIRECTORY-} && -f $CREDENTIALS_DIRECTORY/api-key ]]; then
     key=$(<"$CREDENTIALS_DIRECTORY/api-key")
+  else
+    return 0
   fi
-  if [[ ! $key ]]; then return; fi
+  if [[ ! $key ]]; then
+    say 'the API key is empty; nothing is started'
+    exit 1
+  fi
   if [[ ! $key =~ ^[A-Za-z0-9._~+/=:-]+$ ]]; then
     say 'the API key may have letters, digits and . _ ~ + / = : - only; nothing is started'
     exit 1
