@@ -334,6 +334,8 @@ def _run(wrapper: Path, *words: str, **variables: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # A shell cannot trap what was ignored when it began, as HUP is under nohup.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
 
 
