@@ -397,3 +397,23 @@ def test_what_cannot_be_read_or_shown_is_told(tmp_path: Path) -> None:
     assert (missing.returncode, b"missing.sh:1:1" in missing.stdout) == (1, True)
     nothing = run_lint("-", text=b"make all\n")
     assert b"servec: - has no command line of an engine" in nothing.stderr
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "is_told"),
+    [
+        ("a.sh", "docker run vllm/vllm-openai:v0.29.0 vllm serve m", True),
+        ("a.sh", 'docker run --entrypoint "" vllm/vllm-openai:v0.29.0 vllm serve m', False),
+        ("a.sh", "docker run lmsysorg/sglang:v0.5.15 sglang serve --model-path m", False),
+        ("a.yaml", "services: {v: {image: vllm/vllm-openai:v0.29.0, command: vllm serve m}}", True),
+        (
+            "a.yaml",
+            "services: {v: {image: vllm/vllm-openai:v0.29.0, entrypoint: vllm serve, command: m}}",
+            False,
+        ),
+        ("a.yaml", "image: vllm/vllm-openai:v0.29.0\ncommand: [vllm, serve, m]", False),
+        ("a.yaml", "image: vllm/vllm-openai:v0.29.0\nargs: [vllm, serve, m]", True),
+    ],
+)
+def test_a_program_that_the_image_has_started_is_told(path: str, text: str, is_told: bool) -> None:
+    assert any("SV0629" in item for item in linted(path, text)) is is_told

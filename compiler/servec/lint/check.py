@@ -105,7 +105,9 @@ class Linter:
                 engine, call = own
                 is_run = first in WRAPPERS and "run" in texts[:start]
                 image = found.image or (texts[start - 1] if is_run else "")
-                before = self._started(image) if found.is_container or is_run else ""
+                has_own = any(text.startswith("--entrypoint") for text in texts[:start])
+                follows = (found.is_container or is_run) and not has_own
+                before = self._started(image) if follows else ""
                 rest = words[start + call.words :]
                 yield _Line(engine, rest, call, image, words[start] if before else None, before)
                 return
