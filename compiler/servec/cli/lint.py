@@ -13,11 +13,13 @@ from servec.api import catalog_of
 from servec.catalog.catalog import Catalog
 from servec.catalog.versions import parse_version
 from servec.cli.inputs import content_of, expanded
+from servec.diag import codes
 from servec.diag.findings import Findings, Severity
 from servec.diag.render import render_json, render_text
 from servec.lint.check import Linter
 from servec.lint.find_docker import is_dockerfile
 from servec.source.files import Files, Memory
+from servec.source.located import Span
 
 SUFFIXES = frozenset((".yaml", ".yml", ".json", ".sh", ".bash", ".service", ".container"))
 
