@@ -21,6 +21,7 @@ VERBS = {
     "blame": "Show a model's whole configuration with the source of each line.",
     "catalog": "What released packages of an engine accept.",
     "lint": "Check engine command lines in any files.",
+    "verify": "Check Kubernetes objects as the API server would.",
     "upgrade": "Show what a newer version of an engine changes.",
     "launch": "Say how one shard is started.",
     "dump": "Print the compiler's state after a pass.",

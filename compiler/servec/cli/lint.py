@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -13,12 +12,12 @@ from packaging.version import Version
 from servec.api import catalog_of
 from servec.catalog.catalog import Catalog
 from servec.catalog.versions import parse_version
+from servec.cli.inputs import content_of, expanded
 from servec.diag import codes
 from servec.diag.findings import Findings, Severity
 from servec.diag.render import render_json, render_text
 from servec.lint.check import Linter
 from servec.lint.find_docker import is_dockerfile
-from servec.source import limits
 from servec.source.files import Files, Memory
 from servec.source.located import Span
 
@@ -45,7 +44,7 @@ def command(paths: tuple[str, ...], given: tuple[str, ...], strict: bool, style:
     files = Files(Memory({}), findings)
     linter = _linter(catalog_of("."), given, findings)
     lines = 0
-    for name, is_named in _expanded(paths):
+    for name, is_named in expanded(paths, _is_known):
         text = _text(name, findings)
         if text is None:
             continue
@@ -91,33 +90,14 @@ def _linter(catalog: Catalog, given: tuple[str, ...], findings: Findings) -> Lin
     return linter
 
 
-def _expanded(paths: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
-    """Files, and whether they were named; of folders, those of a known kind, in the order of their
-    paths."""
-    for name in paths:
-        if name == "-" or not Path(name).is_dir():
-            yield name, True
-            continue
-        inside = (path for path in Path(name).rglob("*") if _is_known(path) and path.is_file())
-        yield from ((str(path), False) for path in sorted(inside))
-
-
 def _is_known(path: Path) -> bool:
     return path.suffix.lower() in SUFFIXES or is_dockerfile(path.name)
 
 
 def _text(name: str, findings: Findings) -> str | None:
     """The text of a file, whatever its bytes are; None with a finding where it cannot be read."""
-    span = Span(name, 1, 1)
-    try:
-        with sys.stdin.buffer if name == "-" else Path(name).open("rb") as file:
-            content = file.read(limits.FILE_BYTES + 1)
-    except OSError as error:
-        findings.add(codes.UNREADABLE, span, problem=error.strerror or str(error))
-        return None
-    if len(content) > limits.FILE_BYTES:
-        problem = f"more than {limits.FILE_BYTES // 1024 // 1024} MiB"
-        findings.add(codes.TOO_LARGE, span, problem=problem, advice="split the file")
+    content = content_of(name, findings)
+    if content is None:
         return None
     if b"\0" in content and not content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         problem = "it has NUL bytes, as no text has that is read here"

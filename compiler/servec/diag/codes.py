@@ -2,7 +2,7 @@
 
 Hundreds are stages: 01 reading, 02 declarations, 03 binding and sizing, 04 layers,
 05 requirements, 06 gates, 07 artifacts, 08 the output folder, 09 projects and commands,
-10 shards and many nodes.
+10 shards and many nodes, 11 objects of Kubernetes.
 A code has a page in docs/findings/ and an example in tests/mistakes/; a number is never used again.
 """
 
@@ -521,6 +521,87 @@ NO_RDMA = Code(
     "SV1030", NOTE, "pods of several nodes without RDMA",
     "{nodes} nodes, and nothing gives their pods RDMA: NCCL goes over TCP on {interface}",
     "give servec.yaml `kubernetes: {{interface: …, rdma: {{resource: …}}}}` as the cluster has it",
+)
+
+# --- 11: objects of Kubernetes -------------------------------------------------------------------
+OBJECT_NAME = Code(
+    "SV1101", ERROR, "name that an object may not have",
+    "{what} has {form}, not `{name}`", "give another name",
+)
+OBJECT_LABEL = Code("SV1102", ERROR, "label of a wrong form", "{problem}", "write it so")
+OBJECT_WORD = Code(
+    "SV1103", ERROR, "word that the API server does not know",
+    "`{word}` is none of the words here, which are {known}", "take one of them",
+)
+OBJECT_PORT = Code("SV1104", ERROR, "port of a wrong form", "{problem}", "give another")
+OBJECT_TWICE = Code(
+    "SV1105", ERROR, "one name for two things", "the {what} `{name}` is there twice",
+    "give each its own, or take one out",
+)
+MOUNT_WITHOUT_VOLUME = Code(
+    "SV1106", ERROR, "mount of no volume", "no volume is called `{name}`",
+    "give the pod the volume, or take the mount out",
+)
+REQUEST_OVER_LIMIT = Code(
+    "SV1107", ERROR, "request above its limit",
+    "more {resource} is requested than the limit allows",
+    "raise the limit to the request",
+)
+DEVICES = Code(
+    "SV1108", ERROR, "devices counted wrongly", "`{resource}` {problem}",
+    "give whole devices, and the request and the limit alike",
+)
+OBJECT_PROBE = Code(
+    "SV1109", ERROR, "number below what is allowed", "{problem}", "give a number that is allowed",
+)
+NO_ROLLOUT = Code(
+    "SV1110", ERROR, "rollout that cannot begin",
+    "no pod may be added and none may be missing, so that none is ever replaced",
+    "let one of them be 1",
+)
+SELECTOR_WITHOUT_LABEL = Code(
+    "SV1111", ERROR, "selector that its own pods do not have",
+    "the template has no label `{label}`", "give the template the label",
+)
+BUDGET = Code(
+    "SV1112", ERROR, "disruption budget of two bounds, or of none",
+    "one of `minAvailable` and `maxUnavailable` is wanted, and {count} is there", "give one",
+)
+OBJECT_GRACE = Code(
+    "SV1113", ERROR, "sleep beyond the grace period",
+    "`preStop` sleeps {sleep} s, and the pod is killed after {grace} s",
+    "raise `terminationGracePeriodSeconds` above it",
+)
+CLAIM_NOT_THERE = Code(
+    "SV1114", ERROR, "claim that the pod does not have",
+    "`resourceClaims` of the pod has no `{name}`", "give the pod the claim",
+)
+SCALES_NOTHING = Code(
+    "SV1115", WARNING, "autoscaler of nothing",
+    "there is no {kind} `{name}` among these objects", "name one that is there",
+)
+SELECTS_NOTHING = Code(
+    "SV1116", WARNING, "selector that finds nothing",
+    "nothing among these objects has the labels that {what} wants",
+    "give it labels that are there",
+)
+NO_SUCH_PORT = Code(
+    "SV1117", ERROR, "port that is not there",
+    "no port is called `{name}`", "name one that is there",
+)
+LARGE_CONFIG_MAP = Code(
+    "SV1118", ERROR, "ConfigMap above 1 MiB",
+    "it has {size:,} bytes, and at most 1,048,576 are kept",
+    "put large files into a volume",
+)
+MADE_NAME = Code(
+    "SV1119", ERROR, "name too long for what is made of it",
+    "`{made}` will have {length} characters, and a StatefulSet's name at most {longest}",
+    "give a shorter name",
+)
+OBJECT_QUANTITY = Code(
+    "SV1120", ERROR, "quantity of a wrong form", "`{text}` is no quantity",
+    "write a number and k, M, G, T, Ki, Mi, Gi or Ti, or m for thousandths",
 )
 
 BY_NUMBER: dict[str, Code] = {

@@ -34,7 +34,7 @@ def run(
     artifacts = [infer_plans(launches)]
     for launch in launches:
         wrapper = wrappers.render(launch) if launch.command else None
-        artifacts += _of_model(launch, project, wrapper)
+        artifacts += _of_model(launch, project, wrapper, findings)
     _names_once(artifacts, launches, findings)
     artifacts.append(manifest(artifacts))
     return tuple(sorted(artifacts, key=lambda artifact: artifact.path))
@@ -81,6 +81,7 @@ def _of_model(
     launch: Launch,
     project: decl.Project,
     wrapper: Artifact | None,
+    findings: Findings,
 ) -> Iterator[Artifact]:
     targets = targets_of(launch.plan.subject.model, project)
     yield plan_json(launch)
@@ -95,4 +96,4 @@ def _of_model(
 
         yield from units(launch, project.systemd)
     if "kubernetes" in targets:
-        yield from manifests(launch, project.kubernetes)
+        yield from manifests(launch, project.kubernetes, findings)

@@ -8,19 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from servec.diag.findings import Findings
 from servec.emit.header import header
 from servec.emit.kubernetes_pod import LOAD_SECONDS, files_name, of_topology, pod, port_of, traced
 from servec.emit.options import options_text
-from servec.emit.yaml import Tree, print_yaml
+from servec.emit.yaml import Traced, Tree, print_yaml
 from servec.ir import decl
 from servec.ir.artifact import Artifact
 from servec.ir.launch import Launch
 from servec.ir.setting import Origin
+from servec.source.located import Map
+from servec.verify.kubernetes import check_objects
+from servec.verify.trees import located_tree
 
 SERVER, WORKER = "inference-server", "inference-worker"
 
 
-def manifests(launch: Launch, site: decl.KubernetesSite | None) -> Iterator[Artifact]:
+def manifests(
+    launch: Launch, site: decl.KubernetesSite | None, findings: Findings
+) -> Iterator[Artifact]:
+    """The files of a model; what the API server would refuse of them is told."""
     folder = f"{launch.plan.name}/kubernetes"
     if launch.placement.way is None:
         trees = {"deployment": _deployment(launch, site)}
@@ -29,10 +36,17 @@ def manifests(launch: Launch, site: decl.KubernetesSite | None) -> Iterator[Arti
     trees["service"] = _service(launch)
     if launch.files:
         trees["files"] = _files(launch)
+    check_objects(_objects(launch, list(trees.values())), findings)
     trees["kustomization"] = _kustomization(site, list(trees))
     for name, tree in trees.items():
         text, traces = print_yaml(header(launch.plan), tree)
         yield Artifact(f"{folder}/{name}.yaml", text, traces=traces)
+
+
+def _objects(launch: Launch, trees: list[dict[str, Tree]]) -> list[Map]:
+    place = launch.plan.subject.model.name.span
+    found = (located_tree(tree, place) for tree in trees)
+    return [item for item in found if isinstance(item, Map)]
 
 
 def _labels(launch: Launch, component: str = SERVER) -> dict[str, Tree]:
@@ -44,6 +58,11 @@ def _labels(launch: Launch, component: str = SERVER) -> dict[str, Tree]:
     }
 
 
+def _named(launch: Launch) -> Traced:
+    name = launch.plan.subject.model.name
+    return traced(launch.plan.name, None, Origin(name.span, "", "the model's name"))
+
+
 def _selector(launch: Launch) -> dict[str, Tree]:
     found: dict[str, Tree] = {"app.kubernetes.io/instance": launch.plan.name}
     if launch.placement.way is not None:
@@ -52,12 +71,11 @@ def _selector(launch: Launch) -> dict[str, Tree]:
 
 
 def _deployment(launch: Launch, site: decl.KubernetesSite | None) -> dict[str, Tree]:
-    name = launch.plan.subject.model.name
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {
-            "name": traced(launch.plan.name, None, Origin(name.span, "", "the model's name")),
+            "name": _named(launch),
             "labels": _labels(launch),
         },
         "spec": {
@@ -82,14 +100,14 @@ def _deployment(launch: Launch, site: decl.KubernetesSite | None) -> dict[str, T
 def _group(launch: Launch, site: decl.KubernetesSite | None) -> dict[str, Tree]:
     """A LeaderWorkerSet. A group whose pod has gone starts anew as a whole: its processes wait for
     one another and cannot be joined later."""
-    name, placement = launch.plan.subject.model.name, launch.placement
+    placement = launch.placement
     of_nodes = launch.plan.subject.model.nodes
     size = Origin(of_nodes.span if of_nodes else None, "", "nodes of a replica")
     return {
         "apiVersion": "leaderworkerset.x-k8s.io/v1",
         "kind": "LeaderWorkerSet",
         "metadata": {
-            "name": traced(launch.plan.name, None, Origin(name.span, "", "the model's name")),
+            "name": _named(launch),
             "labels": _labels(launch),
         },
         "spec": {
@@ -138,7 +156,7 @@ def _service(launch: Launch) -> dict[str, Tree]:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {"name": launch.plan.name, "labels": _labels(launch)},
+        "metadata": {"name": _named(launch), "labels": _labels(launch)},
         "spec": {
             "selector": _selector(launch),
             "ports": [{"name": "http", "port": port_of(launch), "targetPort": "http"}],

@@ -1,0 +1,1 @@
+"""What is written, held against what its consumers refuse."""
