@@ -195,6 +195,10 @@ def test_what_a_server_refuses_when_it_starts_is_told(version: str, words: str, 
         ("0.13.0", ["--task", "transcription"], "use `--runner` and `--convert`"),
         ("0.20.0", ["--disable-log-requests"], "use `--no-enable-log-requests`"),
         ("0.9.0", ["--no-enable-log-requests"], "use `--disable-log-requests`"),
+        ("0.12.0", ["--guided-decoding-backend", "xgrammar"], "use `--structured-outputs-config`"),
+        ("0.20.2", ["--cuda-graph-sizes", "1"], "use `--cudagraph-capture-sizes`"),
+        ("0.10.0", ["--enable-reasoning"], "use `--reasoning-parser`"),
+        ("0.6.6.post1", ["--enable-reasoning"], "take it out, or take another version"),
     ],
 )
 def test_a_flag_of_another_name_is_told_with_it(version: str, words: list[str], help_: str) -> None:

@@ -203,7 +203,7 @@ class _Judge:
         history = history_of(self.released, _has_flag(fault.word))
         renamed = under_new_names(
             fault.word, self._value_behind(fault), self.serve, self.here, self.version
-        )
+        ) or instead(fault.word, self.serve, self.released, self.version)
         near = None if history or renamed else self.here.nearest_flag(fault.word)
         advice = renamed or ("take it out, or take another version" if history else "")
         return self.verdict(
